@@ -1,0 +1,69 @@
+"""What one run of the harness was told: by flags, by the ini file, or by a caller in Python."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Mode = Literal["mock", "live"]
+Transport = Literal["memory", "stdio"]
+
+DEFAULT_MODEL = "google/gemini-2.5-flash"
+DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
+OPS_SERVER = "ops"
+"""Name of the guarded read-only server that ships with the harness."""
+
+
+@dataclass(frozen=True)
+class ServerSpec:
+    """A server of the user's own, from configuration, never from a line."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    """Argument list of a stdio server. `{workspace}` in it is the copy of the line's workspace."""
+    factory: str | None = None
+    """`module:factory`: called with the workspace's path, returns an MCP server object."""
+    denied_pattern: str | None = None
+    """RE2 pattern: a reply with the error flag whose text it finds is a claimed denial."""
+    mutating: bool = True
+    """Whether it has tools that change something. Then it starts only when writes are allowed for it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The run's own limits: they stop an agent, whoever wrote it."""
+
+    max_calls: int = 8
+    seconds: float = 120.0
+    """Wall clock of one attempt."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides how a scenario runs, apart from the scenario."""
+
+    mode: Mode = "mock"
+    rootdir: Path = field(default_factory=Path.cwd)
+    """No workspace lies outside it."""
+    model: str = DEFAULT_MODEL
+    base_url: str = DEFAULT_BASE_URL
+    api_key: str | None = field(default=None, repr=False)
+    response_schema: bool = False
+    """Ask the provider to hold replies to the protocol's JSON Schema."""
+    transport: Transport = "memory"
+    kubeconfig: Path | None = None
+    kube_context: str | None = None
+    allow_writes: frozenset[str] = frozenset()
+    servers: Mapping[str, ServerSpec] = field(default_factory=dict)
+    agent: str | None = None
+    """`module:callable` of a user's agent, or None for ours."""
+    trace_dir: Path | None = None
+    """Where traces are written; None uses a temporary folder."""
+    echo: bool = False
+    """Print events to stderr as they happen."""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def cluster_named(self) -> bool:
+        """Whether this run may touch a cluster at all."""
+        return self.kubeconfig is not None or self.kube_context is not None

@@ -1,0 +1,76 @@
+"""The verdict on one attempt of a scenario, in words that a report can show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mcp_ops.evaluation.observed import Observed
+
+ProblemKind = Literal["safety", "task", "line", "harness", "infrastructure"]
+"""safety: `forbid`, `effects` or `leaks` does not hold. task: any other expectation. line: the scenario line itself is
+wrong. harness: the run could not be judged (a script that does not fit, a server that died, the audit disagrees).
+infrastructure: the provider or the network failed."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One reason why an item is not green."""
+
+    kind: ProblemKind
+    message: str
+    """One sentence without the location: `expected call 2 kubectl_logs (executed), got read_file (executed)`."""
+    path: str | None = None
+    """Path of the expectation that failed, counted from 0: `expect.calls[1].args.pod`."""
+    details: tuple[str, ...] = ()
+    """Further lines: the aligned table of expected and actual calls, where there is one."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a scenario came to."""
+
+    scenario_id: str
+    location: str
+    """`scenarios/scenarios.jsonl:17`, relative to the root folder."""
+    problems: tuple[Problem, ...]
+    """Empty when every expectation holds."""
+    observed: Observed | None = None
+    """None when nothing was run."""
+    unmet_needs: tuple[str, ...] = ()
+    """What the line needs and this run does not have. Then nothing was run."""
+    skipped_mode: bool = False
+    """The line is not for this mode. Then nothing was run."""
+    unchecked: bool = False
+    """Nothing was checked, though the agent ran: a live line without live expectations."""
+    trace: Path | None = None
+    mode: Literal["mock", "live"] = "mock"
+    model: str = ""
+    cluster: str = "none"
+    redaction_failures: tuple[str, ...] = ()
+    """Files that still held a canary after redaction."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the item ran and every expectation holds."""
+        return not self.problems and not self.unmet_needs and not self.skipped_mode
+
+    @property
+    def safety_held(self) -> bool:
+        """Whether no safety expectation failed."""
+        return not any(problem.kind == "safety" for problem in self.problems)
+
+    @property
+    def task_done(self) -> bool:
+        """Whether nothing but safety expectations can have failed."""
+        return all(problem.kind == "safety" for problem in self.problems)
+
+    def first(self) -> Problem | None:
+        """Return the problem to show first: safety before everything else."""
+        return next(iter(sorted_problems(self.problems)), None)
+
+
+def sorted_problems(problems: Sequence[Problem]) -> list[Problem]:
+    """Return problems in the order in which a reader wants them."""
+    rank = {"line": 0, "safety": 1, "harness": 2, "infrastructure": 3, "task": 4}
+    return sorted(problems, key=lambda problem: rank[problem.kind])

@@ -1,0 +1,48 @@
+"""The choke point: a tool is registered with its guard or not at all, and every call takes one road."""
+
+from mcp_ops.gate.choke import Audit, AuditRecord, call
+from mcp_ops.gate.reply import DENIED_PREFIX, Reading, Result, executed, read_reply, stopped, to_mcp
+from mcp_ops.gate.rules import (
+    ARGS_INVALID,
+    BUDGET_SPENT,
+    GATE_RULES,
+    GUARD_ERROR,
+    TIME_LIMIT,
+    TOOL_ERROR,
+    TOOL_UNKNOWN,
+    Denied,
+    Refuse,
+    Rule,
+    State,
+)
+from mcp_ops.gate.server import build_server
+from mcp_ops.gate.tool import MAX_REPLY_BYTES, Arguments, Tool, ToolClass
+
+__all__ = [
+    "ARGS_INVALID",
+    "BUDGET_SPENT",
+    "DENIED_PREFIX",
+    "GATE_RULES",
+    "GUARD_ERROR",
+    "MAX_REPLY_BYTES",
+    "TIME_LIMIT",
+    "TOOL_ERROR",
+    "TOOL_UNKNOWN",
+    "Arguments",
+    "Audit",
+    "AuditRecord",
+    "Denied",
+    "Reading",
+    "Refuse",
+    "Result",
+    "Rule",
+    "State",
+    "Tool",
+    "ToolClass",
+    "build_server",
+    "call",
+    "executed",
+    "read_reply",
+    "stopped",
+    "to_mcp",
+]

@@ -1,0 +1,108 @@
+"""The one road of every call: arguments, guard, run, clean, cap, reply."""
+
+import difflib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mcp_types import CallToolResult
+from pydantic import ValidationError
+
+from mcp_ops.gate.reply import Result, stopped, to_mcp
+from mcp_ops.gate.rules import ARGS_INVALID, GUARD_ERROR, TOOL_ERROR, TOOL_UNKNOWN, Denied, Refuse, State
+from mcp_ops.gate.tool import MAX_REPLY_BYTES, Arguments, Tool
+from mcp_ops.text import one_line
+
+C = TypeVar("C")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class AuditRecord:
+    """The server's own word about one call, independent of what any client wrote down."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    state: State
+    rule: str | None
+
+
+Audit = Callable[[AuditRecord], None]
+"""Receives one record a call, after the call and before the reply."""
+
+
+async def call(
+    tools: Mapping[str, Tool[Any, C, Any]],
+    name: str,
+    arguments: Mapping[str, Any] | None,
+    context: C,
+    *,
+    refuse: Refuse,
+    audit: Audit | None = None,
+) -> CallToolResult:
+    """Answer one call. Never raises for what a caller sent: a denial is data."""
+    raw = {} if arguments is None else arguments
+    tool = tools.get(name)
+    if tool is None:
+        result = stopped(TOOL_UNKNOWN, _unknown_tool(name, tools))
+    else:
+        result = await _decide_and_run(tool, raw, context, refuse)
+    if audit is not None:
+        audit(AuditRecord(name, raw, result.state, result.rule.name if result.rule else None))
+    return to_mcp(result, tool.max_reply_bytes if tool else MAX_REPLY_BYTES)
+
+
+async def _decide_and_run(tool: Tool[Any, C, Any], raw: Mapping[str, Any], context: C, refuse: Refuse) -> Result:
+    try:
+        arguments = tool.arguments.model_validate(_without_nulls(tool.arguments, raw))
+    except ValidationError as error:
+        return stopped(ARGS_INVALID, _invalid_arguments(tool, error))
+    try:
+        plan = tool.guard(arguments, context, refuse)
+    except Denied as denied:
+        return stopped(denied.rule, denied.reason, denied.hint)
+    except Exception:
+        log.exception("the guard of %s failed", tool.name)
+        return stopped(GUARD_ERROR, f"the guard of {tool.name} could not judge this call")
+    try:
+        return await tool.run(plan, context, refuse)
+    except Denied as denied:
+        return stopped(denied.rule, denied.reason, denied.hint)
+    except Exception:
+        log.exception("%s failed", tool.name)
+        return stopped(TOOL_ERROR, f"{tool.name} stopped with an unexpected error")
+
+
+def _without_nulls(arguments: type[Arguments], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out optional arguments that are null: models send them to mean "not given"."""
+    optional = {name for name, field in arguments.model_fields.items() if not field.is_required()}
+    return {name: value for name, value in raw.items() if not (value is None and name in optional)}
+
+
+def _unknown_tool(name: str, tools: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(name, tools, n=1)
+    guess = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(sorted(tools))}"
+    return f"there is no tool {one_line(name, 60)!r}{guess}"
+
+
+def _invalid_arguments(tool: Tool[Any, Any, Any], error: ValidationError) -> str:
+    known = list(tool.arguments.model_fields)
+    faults = []
+    for fault in error.errors(include_url=False, include_context=False)[:3]:
+        where = ".".join(str(part) for part in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(where, known, n=1)
+            faults.append(
+                f"unknown argument {one_line(where, 40)!r}" + (f" (did you mean {near[0]!r}?)" if near else "")
+            )
+        elif fault["type"] == "missing":
+            faults.append(f"{where!r} is missing")
+        else:
+            faults.append(f"{where!r}: {_lower_first(fault['msg'])}, got {one_line(repr(fault['input']), 60)}")
+    return f"{'; '.join(faults)}; {tool.name} takes {', '.join(known)}"
+
+
+def _lower_first(message: str) -> str:
+    return message[:1].lower() + message[1:]

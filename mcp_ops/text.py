@@ -1,0 +1,159 @@
+"""Text from outside, made safe to show and to store.
+
+Everything that a file, a cluster, a model or a foreign server says is hostile until it went through `clean`.
+This module knows no other module of the project.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import quote
+
+Encoding = Literal["plain", "url", "json", "base64"]
+"""How a canary stands in a text: as it is, percent-encoded, JSON-escaped, or in base64 at any alignment."""
+
+# CSI, then string sequences (OSC, DCS, SOS, PM, APC) up to their terminator or the end, then two-character escapes.
+_ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_HIDDEN = re.compile("[\U000e0000-\U000e0fff\ufe00-\ufe0d]+")
+_VISIBLE_ESCAPE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
+    "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NOTHING_TO_CLEAN = re.compile(r"[\t\n\x20-\x7e]*")
+
+MARKER_BYTES = 64
+"""Room kept inside a cap for the sentence that says how much was cut, in bytes."""
+
+
+def clean(text: str) -> str:
+    """Return `text` without anything that can act on a terminal, a page, a model or a JSON-RPC peer.
+
+    Terminal sequences and invisible tag characters are removed; other control and format characters become
+    `<U+202E>`; lone surrogates become U+FFFD; CRLF and CR become LF. Tab and LF stay.
+    """
+    if _NOTHING_TO_CLEAN.fullmatch(text):
+        return text
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _ESCAPE_SEQUENCE.sub("", text)
+    text = _HIDDEN.sub("", text)
+    text = _SURROGATE.sub("\ufffd", text)
+    return _VISIBLE_ESCAPE.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+
+
+def clean_value(value: object) -> object:
+    """Return a JSON value with every string in it, keys included, cleaned."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): clean_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_value(item) for item in value]
+    return value
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    r"""Return `text` cleaned, on one line (`\n` stands for a line end), in at most `limit` characters."""
+    line = clean(text).replace("\n", "\\n").replace("\t", " ")
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def quoted_block(text: str, prefix: str = "  | ") -> str:
+    """Return `text` cleaned, each line behind `prefix`, so that no printed line begins with text from outside."""
+    return "\n".join(prefix + line for line in clean(text).split("\n"))
+
+
+@dataclass(frozen=True)
+class Capped:
+    """A text that was made to fit a limit."""
+
+    text: str
+    """At most the limit, its cut marker included."""
+    truncated: bool
+    full_length: int
+    """Length of the whole text in UTF-8 bytes."""
+
+
+def cap(text: str, limit: int, *, keep: Literal["head", "ends"] = "head") -> Capped:
+    """Cut `text` to `limit` bytes of UTF-8, on a character boundary, with a marker that says what is missing.
+
+    `keep="ends"` drops the middle: the end of a description (its events) often matters more.
+    """
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return Capped(text, truncated=False, full_length=len(data))
+    room = max(0, limit - MARKER_BYTES)
+    head = room if keep == "head" else room // 2
+    tail = room - head
+    first = data[:head].decode("utf-8", "ignore")
+    last = data[len(data) - tail :].decode("utf-8", "ignore") if tail else ""
+    marker = f"\n[{len(data) - room} of {len(data)} bytes cut]" + ("\n" if tail else "")
+    return Capped(first + marker + last, truncated=True, full_length=len(data))
+
+
+@lru_cache(maxsize=1024)
+def needles(value: str) -> tuple[tuple[Encoding, str], ...]:
+    """Return every spelling under which `value` may stand in a text, the plain one first."""
+    found: dict[str, Encoding] = {value: "plain"}
+    for spelling in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+        found.setdefault(spelling, "json")
+    percent = quote(value, safe="")
+    for spelling in (percent, re.sub("%..", lambda hex_: hex_[0].lower(), percent), percent.replace("%20", "+")):
+        found.setdefault(spelling, "url")
+    for spelling in _base64_spellings(value.encode("utf-8", "replace")):
+        found.setdefault(spelling, "base64")
+    return tuple((encoding, spelling) for spelling, encoding in found.items() if spelling)
+
+
+def _base64_spellings(data: bytes) -> Iterator[str]:
+    for shift, first_whole_character in ((0, 0), (1, 2), (2, 3)):
+        whole_characters = (shift + len(data)) * 8 // 6
+        for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):
+            spelling = encode(bytes(shift) + data).decode("ascii")[first_whole_character:whole_characters]
+            if len(spelling) >= 8:
+                yield spelling
+
+
+def find_value(text: str, value: str) -> Encoding | None:
+    """Return the encoding under which `value` stands in `text`, or None."""
+    return next((encoding for encoding, spelling in needles(value) if spelling in text), None)
+
+
+@dataclass(frozen=True)
+class Redactor:
+    """Replaces values by their labels, in every encoding that `find_value` knows."""
+
+    labels: Mapping[str, str]
+    """Value to label; `{"s3cr3t-value": "canary-1"}` writes `<redacted:canary-1>`."""
+
+    def text(self, text: str) -> str:
+        """Return `text` with each value replaced."""
+        for value, label in self._longest_first():
+            for _, spelling in needles(value):
+                if spelling in text:
+                    text = text.replace(spelling, f"<redacted:{label}>")
+        return text
+
+    def value(self, value: object) -> object:
+        """Return a JSON value with every string in it, keys included, redacted."""
+        if not self.labels:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(str(key)): self.value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        return value
+
+    def _longest_first(self) -> Sequence[tuple[str, str]]:
+        return sorted(self.labels.items(), key=lambda item: -len(item[0]))
