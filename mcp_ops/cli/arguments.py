@@ -1,0 +1,109 @@
+"""The command line of `mcp-ops`, without anything behind it."""
+
+import argparse
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mcp_ops import __version__
+from mcp_ops.text import one_line
+
+PAGE = Path("trace.html")
+RUNS = Path("runs")
+SCENARIOS = Path("scenarios/scenarios.jsonl")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"mcp-ops: {one_line(message, 400)}; see {self.prog} --help\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of every subcommand."""
+    parser = _Parser(prog="mcp-ops", description="Guarded ops tools for agents, and what their runs looked like.")
+    parser.add_argument("--version", action="version", version=f"mcp-ops {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    _serve(commands)
+    _run(commands)
+    _report(commands)
+    _demo(commands)
+    commands.add_parser("schema", help="print the JSON Schema of a scenario line")
+    lint = commands.add_parser("lint", help="check scenario files without running them")
+    lint.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    guards = commands.add_parser("guards", help="list every guard rule, secret name and program that is allowed")
+    form = guards.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_const", const="json", dest="form", default="text")
+    form.add_argument("--markdown", action="store_const", const="markdown", dest="form")
+    return parser
+
+
+def _serve(commands: Any) -> None:
+    serve = commands.add_parser("serve", help="serve guarded tools to an MCP client over stdin and stdout")
+    serve.add_argument("server", choices=["ops"], help="which server")
+    _workspace(serve)
+    _cluster(serve)
+
+
+def _run(commands: Any) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run the agent on one task",
+        description="Runs the agent on one task. The trace is written to DIR/<run id>/trace.jsonl and echoed to "
+        "stderr, the answer goes to stdout. MCP_OPS_MODE chooses mock (the default) or live, MCP_OPS_MODEL and "
+        "MCP_OPS_BASE_URL the live model, OPENROUTER_API_KEY is its key.",
+    )
+    run.add_argument("task", metavar="TASK", help="what the agent is asked to do")
+    _workspace(run)
+    _cluster(run)
+    run.add_argument("--script", type=Path, metavar="FILE", help="mock mode: a JSON list of the model's replies")
+    run.add_argument("--max-calls", type=_positive, default=8, metavar="N", help="most tool calls (default: 8)")
+    run.add_argument("--json", action="store_true", help="print one JSON object instead of the answer's text")
+    _runs(run)
+
+
+def _report(commands: Any) -> None:
+    report = commands.add_parser("report", help="make one page of one or several runs")
+    report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder, or its trace.jsonl")
+    report.add_argument("--title", default="Trace of guarded agent runs")
+    _page(report)
+
+
+def _demo(commands: Any) -> None:
+    demo = commands.add_parser("demo", help="run the demo scenarios with the scripted model and make their page")
+    demo.add_argument("--scenarios", type=Path, default=SCENARIOS, metavar="FILE", help=f"default: {SCENARIOS}")
+    demo.add_argument("--id", action="append", metavar="ID", help="only this scenario; may be repeated")
+    _cluster(demo)
+    _runs(demo)
+    _page(demo)
+
+
+def _workspace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workspace", type=_folder, required=True, metavar="DIR", help="the folder that tools may read"
+    )
+
+
+def _cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the cluster to read from (default: none)")
+    parser.add_argument("--kube-context", "--context", metavar="NAME", help="the context of the kubeconfig")
+
+
+def _runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help=f"where traces go (default: {RUNS})")
+
+
+def _page(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", type=Path, default=PAGE, metavar="FILE", help=f"default: {PAGE}")
+
+
+def _folder(text: str) -> Path:
+    """An empty text, such as an unset variable of a shell, would otherwise mean the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty; name an existing folder")
+    return Path(text)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return number

@@ -1,0 +1,124 @@
+"""`mcp-ops guards`: what the guards refuse and what they allow, made from the tables that they use."""
+
+import argparse
+import json
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_ops.evaluation.rules import RULES as HARNESS_RULES
+from mcp_ops.gate import Rule
+from mcp_ops.ops.guards.kubectl import KINDS
+from mcp_ops.ops.guards.secret_names import DEFAULT
+from mcp_ops.ops.guards.shell.options import Option, Program
+from mcp_ops.ops.guards.shell.tables import PROGRAMS
+from mcp_ops.servers.ops import RULES, children_network, describe_second_wall
+
+_WIDTH = 100
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tables."""
+    tables = guard_tables()
+    if args.form == "json":
+        text = json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
+    else:
+        lines = _markdown(tables) if args.form == "markdown" else _text(tables)
+        text = "\n".join(lines) + "\n"
+    sys.stdout.write(text)
+    return 0
+
+
+def guard_tables() -> dict[str, Any]:
+    """Return every table as JSON values."""
+    return {
+        "rules": [_rule(rule) for rule in (*RULES, *HARNESS_RULES)],
+        "secret_names": [{"pattern": name.pattern, "but_not": list(name.but_not)} for name in DEFAULT.names],
+        "copy_suffixes": list(DEFAULT.copy_suffixes),
+        "programs": [_program(program) for program in PROGRAMS.values()],
+        "kinds": sorted(KINDS),
+        "second_wall": describe_second_wall(),
+        "children_network": children_network(),
+    }
+
+
+def _rule(rule: Rule) -> dict[str, str]:
+    return {"rule": rule.name, "state": rule.state.value, "meaning": rule.meaning, "hint": rule.hint}
+
+
+def _program(program: Program) -> dict[str, Any]:
+    return {
+        "program": program.name,
+        "package": program.package,
+        "allowed": [_spelled(option) for option in program.options if not option.forbidden],
+        "refused": {_spelled(option): option.forbidden for option in program.options if option.forbidden},
+    }
+
+
+def _spelled(option: Option) -> str:
+    return " ".join((*(f"-{letter}" for letter in option.letters), *(f"--{name}" for name in option.names)))
+
+
+def _text(tables: dict[str, Any]) -> Iterator[str]:
+    yield "Rules"
+    for rule in tables["rules"]:
+        yield f"  {rule['rule']:<28} {rule['state']}"
+        yield from _wrapped(rule["meaning"])
+        yield from _wrapped(f"-> {rule['hint']}" if rule["hint"] else "")
+    yield from ("", "Secret names (compared without regard to case, on every part of a path)")
+    for name in tables["secret_names"]:
+        yield f"  {name['pattern']:<28}" + (f" but not {', '.join(name['but_not'])}" if name["but_not"] else "")
+    yield from _wrapped(f"and copies of them: {' '.join(tables['copy_suffixes'])}")
+    yield from ("", "Programs of run_shell")
+    for program in tables["programs"]:
+        yield f"  {program['program']:<28} {program['package']}"
+        yield from _wrapped(f"allowed: {', '.join(program['allowed'])}")
+        for option, why in program["refused"].items():
+            yield from _wrapped(f"refused: {option}: {why}")
+    yield from ("", "Kinds of kubectl_get and kubectl_describe")
+    yield from _wrapped(", ".join(tables["kinds"]))
+    yield from (
+        "",
+        f"Second wall: {tables['second_wall']}",
+        f"Network of child processes: {tables['children_network']}",
+    )
+
+
+def _wrapped(text: str) -> Sequence[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ", break_on_hyphens=False)
+
+
+def _markdown(tables: dict[str, Any]) -> Iterator[str]:
+    rules = [(_code(rule["rule"]), rule["state"], rule["meaning"], rule["hint"]) for rule in tables["rules"]]
+    yield from _table("Rules", ("Rule", "State", "Meaning", "What the model is told to do instead"), rules)
+    names = [(_code(name["pattern"]), _codes(name["but_not"])) for name in tables["secret_names"]]
+    names.append((f"copies of them: {_codes(tables['copy_suffixes'])}", ""))
+    yield from _table("Secret names", ("Pattern", "But not"), names)
+    programs = [
+        (
+            _code(program["program"]),
+            program["package"],
+            _codes(program["allowed"]),
+            "; ".join(f"{_code(option)}: {why}" for option, why in program["refused"].items()),
+        )
+        for program in tables["programs"]
+    ]
+    yield from _table("Programs of `run_shell`", ("Program", "Package", "Allowed", "Refused"), programs)
+    yield from ("## Kinds of `kubectl_get` and `kubectl_describe`", "", _codes(tables["kinds"]))
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield from (f"## {title}", "")
+    for row in (head, ["---"] * len(head), *rows):
+        # Even inside code a bar would end the cell.
+        yield "| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |"
+    yield ""
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _codes(texts: Sequence[str]) -> str:
+    return " ".join(map(_code, texts))
