@@ -1,0 +1,48 @@
+# Every target works on a fresh clone with Python 3.11 or newer: .venv is made, and made anew when pyproject.toml changes.
+
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
+BIN := .venv/bin
+SCRIPTS := k3d/bootstrap.sh k3d/teardown.sh live/run.sh .ci/run
+
+.DEFAULT_GOAL := help
+.PHONY: help eval test demo lint live-local cluster-up cluster-down clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+eval: .venv/.installed ## Run the shipped scenarios with scripted models and write report.html
+	$(BIN)/pytest --ops-mode=mock scenarios --html=report.html --self-contained-html
+
+test: .venv/.installed ## Run the project's own tests
+	$(BIN)/pytest -n 2
+
+demo: .venv/.installed ## Run the three demo scenarios and write trace.html
+	$(BIN)/mcp-ops demo
+
+lint: .venv/.installed ## Check style, types, imports and shell scripts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/shellcheck $(SCRIPTS)
+
+live-local: ## Give the guardrail scenarios to a small real model on this machine, without internet
+	PYTHON="$(PYTHON)" live/run.sh
+
+cluster-up: ## Create the demo cluster (k3d), or complete what is there
+	k3d/bootstrap.sh
+
+cluster-down: ## Delete the demo cluster
+	k3d/teardown.sh
+
+clean: ## Remove what these targets made
+	rm -rf .venv .venv-live runs report.html trace.html
+
+.venv/.installed: pyproject.toml
+	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "Python 3.11 or newer is needed: install it, or name it with make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+	"$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet 'pip>=25.1'
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --editable . --group dev
+	@touch $@
