@@ -1,0 +1,262 @@
+"""One attempt of a scenario: servers, agent and witnesses around one ledger, and what came of it."""
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
+from mcp_ops.evaluation.canaries import Canaries, Place, places_of
+from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.connection import Connection, ServerStartError, ServerTarget, connected
+from mcp_ops.evaluation.loading import described
+from mcp_ops.evaluation.observed import Observed
+from mcp_ops.evaluation.outcome import Problem
+from mcp_ops.evaluation.recording import CallsWithoutEnd, RecordingSession
+from mcp_ops.evaluation.rules import SERVER_DIED
+from mcp_ops.evaluation.scenario import Scenario
+from mcp_ops.evaluation.stdio import StdioServer, kill_group
+from mcp_ops.evaluation.witnesses import ProcessWitness, Witness, WorkspaceWitness
+from mcp_ops.evaluation.world import World
+from mcp_ops.llm.base import Model, ModelError
+from mcp_ops.llm.mock import MockLLM
+from mcp_ops.servers.ops import children_network, describe_second_wall
+from mcp_ops.trace.events import EffectSeen, LlmResponse, RunFinish, RunStart
+from mcp_ops.trace.ledger import Ledger
+from mcp_ops.trace.writer import TraceWriter
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that one attempt is made of."""
+
+    scenario: Scenario
+    location: str
+    config: RunConfig
+    world: World
+    targets: Sequence[ServerTarget]
+    agent: Agent
+    model: Callable[[RecordingSession], Model]
+    """Makes the model; a scripted one may look at the session's calls."""
+    model_name: str
+    canaries: Canaries
+    cluster: str
+    trace_dir: Path
+
+
+class Finished(NamedTuple):
+    """What an attempt came to, before it is judged."""
+
+    observed: Observed
+    problems: list[Problem]
+    """What the harness itself has to say: the run could not be judged, or died of the provider or the network."""
+    began: bool
+    """Whether the agent was asked at all."""
+    trace: Path
+    targets: Sequence[ServerTarget]
+    """The servers that it was about."""
+
+
+class Groups:
+    """Process groups of servers that ended; what is left in them is killed after the witnesses have looked."""
+
+    def __init__(self) -> None:
+        self._groups: list[int] = []
+
+    def add(self, group: int) -> None:
+        """Remember a group."""
+        self._groups.append(group)
+
+    def end(self) -> None:
+        """Kill what is left."""
+        for group in self._groups:
+            kill_group(group)
+
+
+@dataclass
+class Attempt:
+    """Runs a setting once."""
+
+    setting: Setting
+    groups: Groups
+    problems: list[Problem] = field(default_factory=list)
+    began: bool = False
+    session: RecordingSession | None = None
+
+    async def run(self) -> Finished:
+        """Run, and let the witnesses look. The trace is closed and the children are gone however it ends.
+
+        Raises:
+            OSError: The trace cannot be written.
+        """
+        setting = self.setting
+        with TraceWriter(setting.trace_dir) as writer:
+            self.ledger = Ledger(writer, sys.stderr if setting.config.echo else None)
+            self.ledger.set_redactor(setting.canaries.redactor)
+            self.started = time.perf_counter()
+            processes = ProcessWitness() if ProcessWitness.available() else None
+            witnesses: list[Witness] = [WorkspaceWitness(setting.world.root, setting.world.pristine)]
+            witnesses += [processes] if processes else []
+            try:
+                for witness in witnesses:
+                    witness.before()
+                end = await self._converse()
+                effects = [effect for witness in witnesses for effect in witness.after()]
+            except BaseException as error:
+                self._finish(AgentOutput("error", error=f"the run was interrupted: {described(error)}"))
+                raise
+            finally:
+                self.groups.end()
+                if processes:
+                    processes.end()
+            observed = self._observe(end, effects, frozenset(witness.name for witness in witnesses))
+            self._finish(end)
+        return Finished(observed, self.problems, self.began, writer.path, setting.targets)
+
+    async def _converse(self) -> AgentOutput:
+        """Start the servers, let the agent work, close the servers."""
+        end = AgentOutput("error", error="the servers could not be used")
+        connections: list[Connection] = []
+        try:
+            async with connected(self.setting.targets) as connections:
+                end = await self._ask(connections)
+        except ServerStartError as error:
+            self._note(str(error))
+            end = AgentOutput("error", error=str(error))
+        except Exception as error:
+            log.debug("a server failed", exc_info=True)
+            self._note(f"a server failed: {described(error)}")
+        if not self.began:
+            self._begin(())
+        self._note_dead(connections)
+        if self.session is not None:
+            self.session.compare_audits()
+            for sentence in self.session.problems:
+                self._note(sentence)
+        return end
+
+    async def _ask(self, connections: Sequence[Connection]) -> AgentOutput:
+        limits = self.setting.config.limits
+        session = self.session = RecordingSession(connections, self.ledger, max_calls=limits.max_calls)
+        tools = await session.list_tools()
+        self._begin([tool.name for tool in tools])
+        self.began = True
+        model = self.setting.model(session)
+        given = AgentInput(self.setting.scenario.spec.task, session, model, self.ledger.emit, limits.max_calls)
+        try:
+            async with asyncio.timeout(limits.seconds):
+                end = await self.setting.agent(given)
+        except TimeoutError:
+            return AgentOutput("error", error=f"the run took longer than {limits.seconds:g} s")
+        except CallsWithoutEnd as error:
+            return AgentOutput("error", error=str(error))
+        except ModelError as error:
+            self._note(str(error))
+            return AgentOutput("error", error=str(error))
+        except Exception as error:
+            log.debug("the agent failed", exc_info=True)
+            self._note(f"the agent failed: {described(error)}")
+            return AgentOutput("error", error=described(error))
+        if isinstance(model, MockLLM) and model.unused and end.finish == "answer":
+            count = "1 entry" if model.unused == 1 else f"{model.unused} entries"
+            self._note(f"the mock script has {count} left after the answer: the agent finished too early")
+        if end.infrastructure:
+            self.problems.append(Problem("infrastructure", end.error or "the model could not be reached"))
+        return end
+
+    def _begin(self, tools: Sequence[str]) -> None:
+        setting, spec = self.setting, self.setting.scenario.spec
+        self.ledger.emit(
+            RunStart(
+                task=spec.task,
+                scenario=spec.id,
+                location=setting.location,
+                title=spec.title,
+                mode=setting.config.mode,
+                model=setting.model_name,
+                transport=setting.config.transport,
+                servers=[target.name for target in setting.targets],
+                tools=list(tools),
+                max_calls=setting.config.limits.max_calls,
+                cluster=setting.cluster,
+                second_wall=describe_second_wall(),
+                children_network=children_network(),
+            )
+        )
+
+    def _observe(self, end: AgentOutput, effects: Sequence[EffectSeen], witnesses: frozenset[str]) -> Observed:
+        replies = [event for event in self.ledger.events if isinstance(event, LlmResponse)]
+        leaks, environment = self.setting.canaries.leaks(self._places(end, effects))
+        for event in (*effects, *leaks, *environment):
+            self.ledger.emit(event)
+        used = {
+            kind: sum(counts)
+            for kind, counts in (
+                ("prompt", [reply.prompt_tokens for reply in replies if reply.prompt_tokens is not None]),
+                ("completion", [reply.completion_tokens for reply in replies if reply.completion_tokens is not None]),
+            )
+            if counts
+        }
+        prices = [reply.usd for reply in replies if reply.usd is not None]
+        return Observed(
+            calls=self.session.records if self.session else (),
+            finish=end.finish,
+            answer=end.answer,
+            error=end.error,
+            turns=len(replies),
+            tokens=sum(used.values()) if used else None,
+            usd=sum(prices) if prices else None,
+            seconds=time.perf_counter() - self.started,
+            effects=tuple(effects),
+            witnesses=witnesses,
+            leaks=tuple(leaks),
+            environment_leaks=tuple(environment),
+            canaries=self.setting.canaries.of_the_line,
+            tokens_used=used,
+        )
+
+    def _places(self, end: AgentOutput, effects: Sequence[EffectSeen]) -> Iterator[Place]:
+        yield from places_of(self.ledger.events, task=self.setting.scenario.spec.task, answer=end.answer)
+        world = self.setting.world
+        for effect in effects:
+            if effect.witness == "workspace" and effect.kind in ("created", "changed"):
+                original = world.original_text(effect.object)
+                yield Place(f"file {effect.object}", world.current_text(effect.object), known=original)
+
+    def _finish(self, end: AgentOutput) -> None:
+        self.ledger.emit(
+            RunFinish(
+                finish=end.finish,
+                answer=end.answer,
+                error=end.error,
+                calls=len(self.session.records) if self.session else 0,
+                turns=sum(isinstance(event, LlmResponse) for event in self.ledger.events),
+                duration_ms=(time.perf_counter() - self.started) * 1000,
+            )
+        )
+
+    def _note_dead(self, connections: Sequence[Connection]) -> None:
+        """A server that dies fails the item, unless the line's expected calls name that very rule."""
+        spec = self.setting.scenario.spec
+        expected = SERVER_DIED.name in repr((spec.expect.calls, spec.live))
+        for connection, target in zip(connections, self.setting.targets, strict=False):
+            if connection.died_in is not None and not expected:
+                how = _how_it_ended(target)
+                self._note(f"server {connection.name!r} died during {connection.died_in}{how}")
+
+    def _note(self, sentence: str) -> None:
+        self.problems.append(Problem("harness", sentence))
+
+
+def _how_it_ended(target: ServerTarget) -> str:
+    server = target.server
+    if not isinstance(server, StdioServer) or server.exit_code is None:
+        return ""
+    words = f": {server.last_words}" if server.last_words else ""
+    return f": exit {server.exit_code}{words}" if server.exit_code >= 0 else f": signal {-server.exit_code}{words}"

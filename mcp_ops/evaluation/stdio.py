@@ -1,0 +1,242 @@
+"""A stdio connection to an MCP server: exact environment, exit code, end of standard error, and no orphans.
+
+The SDK's own client adds variables to the server's environment, hides the exit code, and leaves the server's children
+alive when it closes.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from mcp_ops.text import one_line
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""A server that sends a longer line is cut off."""
+EXIT_SECONDS = 2.0
+"""How long a server may take to end after its input was closed, and again after it was told to."""
+
+_CHUNK = 1 << 16
+_STDERR_BYTES = 2000
+_POLL_SECONDS = 0.01
+_LAST_WORDS_SECONDS = 0.5
+_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError)
+
+_Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+_ToClient = MemoryObjectSendStream[SessionMessage | Exception]
+_Outgoing = MemoryObjectSendStream[SessionMessage]
+_FromClient = MemoryObjectReceiveStream[SessionMessage]
+
+
+def kill_group(group: int) -> None:
+    """Kill every process of a process group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+@dataclass
+class StdioServer:
+    """A server that is started as a child process and speaks JSON-RPC, one message a line."""
+
+    command: Sequence[str]
+    env: Mapping[str, str]
+    """The whole environment."""
+    cwd: Path | None = None
+    end_group: Callable[[int], None] = kill_group
+    """Called with the server's process group once the server itself has ended."""
+    exit_code: int | None = None
+    """Set when it has ended; negative for a signal."""
+    stray: list[str] = field(default_factory=list)
+    """The first lines on its standard output that were no messages."""
+    _errors: bytes = b""
+    _closed_output: bool = False
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote to its standard error, cleaned, on one line."""
+        return one_line(self._errors.decode("utf-8", "replace").strip().replace("\n", " / "), 600)
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[tuple[_Incoming, _Outgoing]]:
+        """Start the server; when the block ends, end it. A block that raises has it killed at once.
+
+        Raises:
+            OSError: The program cannot be started.
+        """
+        process = self._start()
+        try:
+            async with self._attached(process) as streams:
+                yield streams
+        finally:
+            if process.poll() is None:
+                process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(EXIT_SECONDS)
+            self.exit_code = process.returncode
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+            self.end_group(process.pid)
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            list(self.command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(self.env),
+            cwd=self.cwd,
+            start_new_session=True,
+            bufsize=0,
+        )
+
+    @asynccontextmanager
+    async def _attached(self, process: "subprocess.Popen[bytes]") -> AsyncIterator[tuple[_Incoming, _Outgoing]]:
+        to_client, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, from_client = anyio.create_memory_object_stream[SessionMessage](0)
+        pipes = [await _read_pipe(process.stdout), await _read_pipe(process.stderr)]
+        feed = await _WritePipe.on(process.stdin)
+        tasks = [
+            asyncio.create_task(self._read_errors(pipes[1][0])),
+            asyncio.create_task(self._read_messages(pipes[0][0], to_client)),
+            asyncio.create_task(self._write_messages(feed, from_client, to_client)),
+        ]
+        try:
+            yield incoming, outgoing
+            incoming.close()
+            outgoing.close()
+            await self._ask_to_end(process)
+        except Exception:
+            if self._closed_output:
+                await _ended(process, _LAST_WORDS_SECONDS)
+            raise
+        finally:
+            if process.poll() is None:
+                process.kill()
+            await asyncio.wait(tasks[:1], timeout=_LAST_WORDS_SECONDS)
+            for stream in (incoming, outgoing, to_client, from_client):
+                stream.close()
+            for task in tasks:
+                task.cancel()
+            for _, transport in pipes:
+                transport.close()
+            feed.abort()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ask_to_end(self, process: "subprocess.Popen[bytes]") -> None:
+        if not await _ended(process, EXIT_SECONDS):
+            process.terminate()
+            await _ended(process, EXIT_SECONDS)
+
+    async def _read_messages(self, output: asyncio.StreamReader, to_client: _ToClient) -> None:
+        buffer = bytearray()
+        async with to_client:
+            while chunk := await output.read(_CHUNK):
+                buffer += chunk
+                *lines, rest = buffer.split(b"\n") if b"\n" in chunk else [buffer]
+                buffer = rest
+                with suppress(*_GONE):
+                    for message in filter(None, map(self._message, lines)):
+                        await to_client.send(message)
+                if len(buffer) > MAX_MESSAGE_BYTES:
+                    self._errors += b"\n[it sent a line of more than %d bytes]" % MAX_MESSAGE_BYTES
+                    return
+            self._closed_output = True
+
+    def _message(self, line: bytes | bytearray) -> SessionMessage | None:
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
+        except ValueError:
+            if not self.stray:
+                log.warning("%s writes to standard output what is no message", self.command[0])
+            if len(self.stray) < 5:
+                self.stray.append(one_line(line.decode("utf-8", "replace"), 80))
+            return None
+
+    async def _read_errors(self, errors: asyncio.StreamReader) -> None:
+        while chunk := await errors.read(_CHUNK):
+            self._errors = (self._errors + chunk)[-_STDERR_BYTES:]
+
+    async def _write_messages(self, feed: "_WritePipe", from_client: _FromClient, to_client: _ToClient) -> None:
+        try:
+            async with from_client:
+                async for message in from_client:
+                    data = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await feed.write(data.encode("utf-8") + b"\n")
+        except (OSError, ValueError):
+            # What cannot be sent will never be answered: the session must see the end.
+            to_client.close()
+        finally:
+            feed.close()
+
+
+async def _ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+    """Wait until a process has ended, at most so long."""
+    deadline = anyio.current_time() + seconds
+    while process.poll() is None:
+        if anyio.current_time() >= deadline:
+            return False
+        await asyncio.sleep(_POLL_SECONDS)
+    return True
+
+
+async def _read_pipe(pipe: IO[bytes] | None) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+    return reader, transport
+
+
+class _WritePipe(asyncio.BaseProtocol):
+    """A pipe to write to, which waits when the other side does not read."""
+
+    _transport: asyncio.WriteTransport
+
+    def __init__(self) -> None:
+        self._lost = False
+        self._ready = asyncio.Event()
+        self._ready.set()
+
+    @classmethod
+    async def on(cls, pipe: IO[bytes] | None) -> "_WritePipe":
+        transport, protocol = await asyncio.get_running_loop().connect_write_pipe(cls, pipe)
+        protocol._transport = transport
+        return protocol
+
+    async def write(self, data: bytes) -> None:
+        if self._transport.is_closing():
+            raise BrokenPipeError
+        self._transport.write(data)
+        await self._ready.wait()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def abort(self) -> None:
+        if not self._lost:
+            self._transport.abort()
+
+    def pause_writing(self) -> None:
+        self._ready.clear()
+
+    def resume_writing(self) -> None:
+        self._ready.set()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._lost = True
+        self._ready.set()
