@@ -84,7 +84,7 @@ def read_reply(reply: CallToolResult) -> Reading | None:
     Text that merely says GUARD DENIED is text. A reply whose state and error flag disagree is not one of ours.
     """
     content = reply.structured_content
-    if not isinstance(content, dict) or content.get("state") not in {state.value for state in State}:
+    if not isinstance(content, dict) or content.get("state") not in [state.value for state in State]:
         return None
     state = State(content["state"])
     rule = content.get("rule")
