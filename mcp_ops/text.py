@@ -30,6 +30,10 @@ _VISIBLE_ESCAPE = re.compile(
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOTHING_TO_CLEAN = re.compile(r"[\t\n\x20-\x7e]*")
+_SOMETHING_TO_CLEAN = re.compile(
+    # One class: an alternative is five times slower. Every terminal sequence begins with a character of the first.
+    "[" + "".join(known.pattern.rstrip("+")[1:-1] for known in (_VISIBLE_ESCAPE, _HIDDEN, _SURROGATE)) + "]"
+)
 
 MARKER_BYTES = 64
 """Room kept inside a cap for the sentence that says how much was cut, in bytes."""
@@ -41,7 +45,7 @@ def clean(text: str) -> str:
     Terminal sequences and invisible tag characters are removed; other control and format characters become
     `<U+202E>`; lone surrogates become U+FFFD; CRLF and CR become LF. Tab and LF stay.
     """
-    if _NOTHING_TO_CLEAN.fullmatch(text):
+    if _NOTHING_TO_CLEAN.fullmatch(text) or not _SOMETHING_TO_CLEAN.search(text):
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _ESCAPE_SEQUENCE.sub("", text)

@@ -10,6 +10,7 @@ import mcp_types
 from mcp import Client
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
+from mcp_types.version import LATEST_MODERN_VERSION
 
 from mcp_ops.evaluation.stdio import StdioServer
 from mcp_ops.gate import AuditRecord
@@ -97,6 +98,9 @@ async def connected(
 
 async def _connect(stack: AsyncExitStack, target: ServerTarget, mode: str, seconds: float) -> Connection:
     server = target.server
+    if mode == "auto" and target.tools is not None:
+        # A server of this process whose tools are known has nothing to tell by a handshake.
+        mode = LATEST_MODERN_VERSION
     client = Client(server.connect() if isinstance(server, StdioServer) else server, mode=mode)
     async with asyncio.timeout(seconds):
         await stack.enter_async_context(client)

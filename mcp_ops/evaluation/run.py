@@ -1,6 +1,7 @@
 """Running scenarios: the harness of one process, and `run_scenario` for callers in Python."""
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -181,18 +182,25 @@ async def run_scenario(line: Mapping[str, Any] | Scenario, *, config: RunConfig 
     Args:
         line: A scenario line as a mapping, or a scenario that was read. `world.workspace` of a mapping is looked for
             in the root folder.
-        config: How it runs; by default the scripted model, in memory, with the current folder as root.
+        config: How it runs; by default the scripted model, in memory, with the current folder as root. When it names
+            no `trace_dir`, the trace of a scenario that does not pass is kept in a temporary folder, and no other.
 
     Raises:
         ScenarioError: The mapping is no scenario.
     """
     scenario = line if isinstance(line, Scenario) else from_dict(line)
+    config = config or RunConfig()
     scratch = Path(tempfile.mkdtemp(prefix="opsagent-"))
-    harness = Harness(config or RunConfig(), scratch=scratch)
+    harness = Harness(config, scratch=scratch)
+    keep = temporary = config.trace_dir is None
     try:
-        return await harness.run(scenario)
+        outcome = await harness.run(scenario)
+        keep = temporary and outcome.trace is not None and not outcome.passed
+        return replace(outcome, trace=None) if temporary and not keep else outcome
     finally:
         harness.close()
+        if not keep:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def unmet_needs(scenario: Scenario, config: RunConfig) -> tuple[str, ...]:
