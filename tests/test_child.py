@@ -142,6 +142,22 @@ async def test_the_limit_of_processor_time_counts_as_a_deadline(tmp_path: Path) 
 
 
 @pytest.mark.covers("A4")
+async def test_who_left_the_group_and_holds_the_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    ended = await script(tmp_path, "setsid tail -f /dev/null & echo $!", Limits(seconds=0.5, processes=None))
+    escaped = int(ended.stdout)
+    assert ended.timed_out
+    os.kill(escaped, signal.SIGKILL)
+
+
+@pytest.mark.covers("A4")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a child of root could have a capability")
+async def test_a_child_of_root_has_no_capability_and_can_get_none(tmp_path: Path) -> None:
+    ended = await run(tmp_path, "grep", "-E", "^(Cap(Prm|Eff|Bnd)|NoNewPrivs):", "/proc/self/status")
+    values = [line.split()[1] for line in ended.stdout.decode().splitlines()]
+    assert values == ["0" * 16] * 3 + ["1"]
+
+
+@pytest.mark.covers("A4")
 async def test_what_a_child_left_running_is_killed_when_it_ends(tmp_path: Path) -> None:
     ended = await script(tmp_path, "tail -f /dev/null >/dev/null 2>&1 & echo $!")
     assert ended.exit_code == 0

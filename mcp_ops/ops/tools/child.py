@@ -20,6 +20,7 @@ TRUSTED_FOLDERS = (Path("/usr/bin"), Path("/bin"))
 """Where programs are looked for. The PATH of the server and the workspace have no say."""
 
 _CHUNK = 65536
+_GRACE_SECONDS = 0.5
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _PR_CAPBSET_DROP = 24
@@ -103,18 +104,7 @@ async def run_child(command: Command) -> Ended:
     Raises:
         OSError: The program could not be started.
     """
-    process = await asyncio.create_subprocess_exec(
-        command.program.name,
-        *command.arguments,
-        executable=command.program,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=command.folder,
-        env=dict(command.environment),
-        start_new_session=True,
-        preexec_fn=partial(_confine, command.limits, command.network, _isolation()),
-    )
+    process = await _start(command)
     reading = _Reading(process, command.limits)
     timed_out = False
     try:
@@ -125,7 +115,7 @@ async def run_child(command: Command) -> Ended:
     finally:
         with anyio.CancelScope(shield=True):
             kill_group(process.pid)
-            await reading.to_the_end()
+            await reading.what_is_left()
     code = process.returncode or 0
     return Ended(
         stdout=bytes(reading.stdout),
@@ -136,6 +126,31 @@ async def run_child(command: Command) -> Ended:
         timed_out=timed_out or -code == signal.SIGXCPU,
         flooded=reading.flooded,
     )
+
+
+async def _start(command: Command) -> asyncio.subprocess.Process:
+    """Start the child. A caller who is cancelled meanwhile leaves no half-started one behind."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            command.program.name,
+            *command.arguments,
+            executable=command.program,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=command.folder,
+            env=dict(command.environment),
+            start_new_session=True,
+            preexec_fn=partial(_confine, command.limits, command.network, _isolation()),
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        process = await starting
+        kill_group(process.pid)
+        await _Reading(process, command.limits).what_is_left()
+        raise
 
 
 def kill_group(leader: int) -> None:
@@ -162,6 +177,15 @@ class _Reading:
             self._drain(self._process.stdout, self.stdout), self._drain(self._process.stderr, self.stderr)
         )
         await self._process.wait()
+
+    async def what_is_left(self) -> None:
+        """Read on once the child was killed. Who left its process group and holds a pipe open is not waited for."""
+        try:
+            async with asyncio.timeout(_GRACE_SECONDS):
+                await self.to_the_end()
+        except TimeoutError:
+            transport: asyncio.SubprocessTransport = self._process._transport  # type: ignore[attr-defined]
+            transport.close()
 
     async def _drain(self, pipe: asyncio.StreamReader | None, kept: bytearray) -> None:
         while pipe is not None and (chunk := await pipe.read(_CHUNK)):
