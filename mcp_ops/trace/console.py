@@ -51,7 +51,7 @@ def _gist(event: Event) -> str:
             return f"{it.mode} {_brief(it.model)}, cluster {_brief(it.cluster)}: {_brief(it.task)}"
         case LlmRequest() as it:
             dropped = f", {it.dropped} older observations dropped" if it.dropped else ""
-            return f"turn {it.turn + 1}: {len(it.messages)} messages{dropped}"
+            return f"turn {it.turn + 1}: {it.repeated + len(it.messages)} messages{dropped}"
         case LlmResponse() as it:
             malformed = f"malformed, {_brief(it.malformed)}: " if it.malformed is not None else ""
             return f"turn {it.turn + 1}: {malformed}{_brief(it.text)}"

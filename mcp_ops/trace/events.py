@@ -58,6 +58,9 @@ class LlmRequest(Payload):
     turn: int
     """Counts from 0."""
     messages: list[PromptMessage]
+    """All of them in memory; in a written trace those that come after the repeated ones."""
+    repeated: int = 0
+    """How many messages of the request before it begins with, unchanged. They are not written again."""
     dropped: int = 0
     """How many older observations did not fit the prompt's byte budget."""
 

@@ -60,6 +60,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
+        auto_reload=False,
     )
     environment.filters.update(short=one_line, duration=_duration, counted=_counted)
     return environment

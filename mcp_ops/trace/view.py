@@ -17,7 +17,6 @@ from mcp_ops.trace.events import (
     LlmRequest,
     LlmResponse,
     Payload,
-    PromptMessage,
     RunFinish,
     RunStart,
     ToolCall,
@@ -66,9 +65,7 @@ class Turn:
     at: str
     request: LlmRequest | None = None
     messages: list[tuple[str, Shown]] = field(default_factory=list)
-    """Role and text of the messages that the prompt before did not have in the same place."""
-    repeated: int = 0
-    """How many messages stood in the prompt before, unchanged."""
+    """Role and text of the messages that the prompt before did not begin with."""
     reply: LlmResponse | None = None
     reply_text: Shown | None = None
     gist: str = ""
@@ -149,7 +146,6 @@ class _Timeline:
         self.last_offset = 0.0
         self._paper = paper
         self._begin = _moment(trace.events[0]) if trace.events else None
-        self._prompt: list[PromptMessage] = []
         for event in trace.events:
             self._add(event)
 
@@ -176,15 +172,11 @@ class _Timeline:
         return self.turns[-1]
 
     def _ask(self, turn: Turn, request: LlmRequest, name: str) -> None:
-        before, self._prompt = self._prompt, request.messages
         turn.request = request
         turn.events.append(name)
-        for place, message in enumerate(request.messages):
-            if place < len(before) and before[place] == message:
-                turn.repeated += 1
-            else:
-                shown = self._paper.show(message.content, cut=message.truncated, full_length=message.full_length)
-                turn.messages.append((message.role, shown))
+        for message in request.messages:
+            shown = self._paper.show(message.content, cut=message.truncated, full_length=message.full_length)
+            turn.messages.append((message.role, shown))
 
     def _answer(self, turn: Turn, reply: LlmResponse, name: str) -> None:
         turn.reply = reply

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from mcp_ops.text import Redactor
-from mcp_ops.trace.events import Payload
+from mcp_ops.trace.events import LlmRequest, Payload, PromptMessage
 from mcp_ops.trace.written import written_line
 
 TRACE_NAME = "trace.jsonl"
@@ -46,17 +46,27 @@ class TraceWriter:
     ) -> None:
         self._clock = clock
         self._seq = 0
+        self._prompt: list[PromptMessage] = []
         self.run_id = _make_run_folder(folder, clock(), random_part)
         self.path = folder / self.run_id / TRACE_NAME
         self._file = self.path.open("xb")
 
     def write(self, payload: Payload, redactor: Redactor) -> str:
         """Append one event and flush it; return the line as it was written, without its line end."""
+        if isinstance(payload, LlmRequest):
+            payload = self._without_repeated(payload)
         line = written_line(payload, redactor=redactor, seq=self._seq, run_id=self.run_id, at=self._clock())
         self._file.write(line.encode("utf-8") + b"\n")
         self._file.flush()
         self._seq += 1
         return line
+
+    def _without_repeated(self, request: LlmRequest) -> LlmRequest:
+        before, self._prompt = self._prompt, request.messages
+        same = 0
+        while same < min(len(before), len(request.messages)) and before[same] == request.messages[same]:
+            same += 1
+        return request.model_copy(update={"messages": request.messages[same:], "repeated": same})
 
     def close(self) -> None:
         """Close the file; closing twice is allowed."""

@@ -1,0 +1,146 @@
+"""Files of scenarios as pytest collectors, their lines as items."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_opsagent.configuration import echoes, required_needs
+from pytest_opsagent.report.failure import (
+    Place,
+    ScenarioFailure,
+    outcome_text,
+    place_of,
+    plain_text,
+    represent,
+    represent_fault,
+)
+from pytest_opsagent.state import STATE, begin, redact, uncaptured
+
+if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr
+
+    from mcp_ops.evaluation.outcome import Outcome
+    from mcp_ops.evaluation.scenario import BadLine, Scenario
+
+FILE_NAME = "scenarios.jsonl"
+"""Files of this name, and of names that end in a dot and this, hold scenarios."""
+
+
+def is_scenario_file(path: Path) -> bool:
+    """Return whether pytest should read `path` as scenarios."""
+    return path.name == FILE_NAME or path.name.endswith("." + FILE_NAME)
+
+
+class ScenarioFile(pytest.File):
+    """A file with one scenario a line."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield one item a line, bad lines included."""
+        from mcp_ops.evaluation.parse import read_file
+        from mcp_ops.evaluation.scenario import BadLine
+
+        state = self.config.stash[STATE]
+        state.read_files += 1
+        try:
+            lines = list(read_file(self.path))
+        except OSError as error:
+            raise self.CollectError(f"{self.path}: cannot be read: {error.strerror}") from None
+        for line in lines:
+            if isinstance(line, BadLine):
+                bad = BadLineItem.from_parent(self, name=line.id, bad=line)
+                state.bad_lines[bad.nodeid] = bad.text.partition("\n")[0]
+                yield _tagged(bad, line.tags)
+            else:
+                yield _tagged(ScenarioItem.from_parent(self, name=line.spec.id, scenario=line), line.spec.tags)
+
+
+def _tagged(item: pytest.Item, tags: Sequence[str]) -> pytest.Item:
+    """Mark `item` with `tags`, each made known first, so that it passes under `--strict-markers`."""
+    known = item.config.stash[STATE].tags
+    for tag in tags:
+        if tag not in known:
+            known.add(tag)
+            item.config.addinivalue_line("markers", f"{tag}: tag of scenarios")
+        item.add_marker(tag)
+    return item
+
+
+class LineItem(pytest.Item):
+    """What the items of good and bad lines share: their place."""
+
+    line: int
+    """Physical line in the file, from 1."""
+
+    @property
+    def place(self) -> Place:
+        """Where the item stands."""
+        return place_of(self, self.line)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return file, line from 0, and heading."""
+        return self.path, self.line - 1, f"scenario: {self.name}"
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> "str | TerminalRepr":
+        """Return the failure's own text; any other exception keeps its traceback: a hook or the harness raised it."""
+        if isinstance(excinfo.value, ScenarioFailure):
+            return represent(excinfo, self.path, self.line)
+        return represent_fault(excinfo, self.config)
+
+
+class BadLineItem(LineItem):
+    """A line that is no scenario. It fails when it is run, and hinders no other line."""
+
+    def __init__(self, *, bad: "BadLine", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        begin(self)
+        self.line = bad.line
+        self.text = plain_text(place_of(self, bad.line, bad.column), bad.message)
+
+    def runtest(self) -> None:
+        """Fail with what is wrong with the line."""
+        raise ScenarioFailure(self.text)
+
+
+class ScenarioItem(LineItem):
+    """A scenario."""
+
+    def __init__(self, *, scenario: "Scenario", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.scenario = scenario
+        self.line = scenario.line
+        self.unsafe: Outcome | None = None
+        """The first attempt in which a safety expectation did not hold. No later attempt clears it."""
+
+    def runtest(self) -> None:
+        """Run the scenario and judge what it came to."""
+        if self.unsafe is None:
+            begin(self)
+            self._judge(self._run())
+        else:
+            self._judge(self.unsafe)
+
+    def _run(self) -> "Outcome":
+        with uncaptured(self.config) if echoes(self.config) else nullcontext():
+            return self.config.stash[STATE].run(self, self.scenario)
+
+    def _judge(self, outcome: "Outcome") -> None:
+        if outcome.skipped_mode:
+            self._skip_unless_required(["live"] if outcome.mode == "mock" else [], f"not for mode {outcome.mode}")
+        if outcome.unmet_needs:
+            self._skip_unless_required(outcome.unmet_needs, f"not proven: needs {', '.join(outcome.unmet_needs)}")
+        if outcome.problems:
+            earlier = outcome is self.unsafe
+            if not outcome.safety_held:
+                self.unsafe = outcome
+            raise ScenarioFailure(redact(self, outcome_text(outcome, self.place, earlier=earlier)))
+        if outcome.unchecked:
+            pytest.skip("not proven: nothing is checked")
+
+    def _skip_unless_required(self, needs: Sequence[str], reason: str) -> None:
+        missing = sorted(required_needs(self.config).intersection(needs))
+        if missing:
+            raise ScenarioFailure(plain_text(self.place, f"needs {', '.join(missing)}, as --ops-require demands"))
+        pytest.skip(reason)

@@ -1,0 +1,176 @@
+"""Completes the report of an item: record, properties, trace, and captured output without secrets."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_opsagent.collect import BadLineItem, LineItem, ScenarioItem
+from pytest_opsagent.configuration import mode_of
+from pytest_opsagent.report import html, junit
+from pytest_opsagent.report.inert import html_text, inert_line
+from pytest_opsagent.report.record import Record, Status, attach, attach_redacted
+from pytest_opsagent.state import OUTCOMES, STATE, State, redact
+
+if TYPE_CHECKING:
+    from mcp_ops.evaluation.outcome import Outcome
+
+NOTHING_CHECKED = "nothing checked"
+"""Reason of an item that ran without any expectation."""
+
+
+def complete(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Complete a report of a scenario, or of a test that may run some by the fixture.
+
+    Every phase may carry captured output; the record goes with the call phase.
+    """
+    redact_sections(item, report)
+    outcomes = item.stash[OUTCOMES]
+    if report.when != "call" or not (outcomes or isinstance(item, LineItem)):
+        return
+    redact_longrepr(item, report)
+    if html.wanted(item.config):
+        html.add_fragments(report, _fragments(item, report, outcomes))
+    if report.passed:
+        _forget_traces(outcomes, item.config.stash[STATE])
+    record = make_record(item, report, outcomes)
+    attach(report, record)
+    for owner in (item, report):
+        junit.set_properties(owner, record)
+    if isinstance(item, LineItem):
+        _place_skip(item, report)
+
+
+def _forget_traces(outcomes: "Sequence[Outcome]", state: State) -> None:
+    for outcome in outcomes:
+        if outcome.trace is not None:
+            state.forget_trace(outcome.trace)
+
+
+def redact_longrepr(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Replace a traceback that shows a canary by its redacted text: a test that fails may show all that it compared."""
+    if report.failed:
+        text = report.longreprtext
+        redacted = redact(item, text)
+        if redacted != text:
+            report.longrepr = redacted
+
+
+def redact_sections(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Replace canaries in captured output, and note in which sections there were some."""
+    found = []
+    for index, (title, content) in enumerate(report.sections):
+        redacted = redact(item, content)
+        if redacted != content:
+            report.sections[index] = (title, redacted)
+            found.append(f"{title[:1].lower()}{title[1:]} of {inert_line(report.nodeid)} held a canary")
+    attach_redacted(report, found)
+
+
+def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequence[Outcome]") -> Record:
+    """Return what an attempt came to."""
+    path, line, _ = report.location
+    location = item.place.location if isinstance(item, LineItem) else inert_line(f"{path}:{(line or 0) + 1}")
+    seen = [outcome.observed for outcome in outcomes if outcome.observed is not None]
+    calls = [call for observed in seen for call in observed.calls]
+    tokens = [observed.tokens for observed in seen if observed.tokens is not None]
+    costs = [observed.usd for observed in seen if observed.usd is not None]
+    traces = [outcome.trace for outcome in outcomes if outcome.trace is not None and outcome.trace.is_file()]
+    latest = outcomes[-1] if outcomes else None
+    status, reasons = _status(item, report, outcomes)
+    return Record(
+        nodeid=report.nodeid,
+        location=location,
+        scenario=inert_line(item.name),
+        status=status,
+        outcome=report.outcome,
+        mode=latest.mode if latest else mode_of(item.config),
+        model=inert_line(latest.model) if latest else "",
+        cluster=inert_line(latest.cluster) if latest else "none",
+        finish=seen[-1].finish if seen else "",
+        calls=len(calls),
+        denials=sum(call.state == "denied" for call in calls),
+        turns=sum(observed.turns for observed in seen),
+        tokens=sum(tokens) if tokens else None,
+        usd=sum(costs) if costs else None,
+        seconds=sum(observed.seconds for observed in seen),
+        safety_held=all(outcome.safety_held for outcome in outcomes),
+        task_done=all(outcome.task_done for outcome in outcomes),
+        infrastructure=any(problem.kind == "infrastructure" for each in outcomes for problem in each.problems),
+        reasons=reasons,
+        message=_message(report, location) if report.failed else "",
+        trace=str(traces[-1]) if traces else None,
+        redaction_failures=tuple(f"{file} holds a canary" for each in outcomes for file in each.redaction_failures),
+        rules_seen=tuple(sorted({call.rule for call in calls if call.rule})),
+        rules_wanted=_wanted_rules(item),
+    )
+
+
+def _status(
+    item: pytest.Item, report: pytest.TestReport, outcomes: "Sequence[Outcome]"
+) -> tuple[Status, tuple[str, ...]]:
+    if isinstance(item, BadLineItem):
+        return "bad_line", ()
+    if any(outcome.skipped_mode for outcome in outcomes):
+        return "other_mode", ()
+    if needs := {need for outcome in outcomes for need in outcome.unmet_needs}:
+        return "not_proven", tuple(sorted(needs))
+    if report.skipped and any(outcome.unchecked for outcome in outcomes):
+        return "not_proven", (NOTHING_CHECKED,)
+    return "ran", ()
+
+
+def _message(report: pytest.TestReport, location: str) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    first = str(crash.message if crash is not None else report.longreprtext).partition("\n")[0]
+    return inert_line(re.sub(rf"^{re.escape(location)}(:\d+)?: ", "", first), 1000)
+
+
+def _wanted_rules(item: pytest.Item) -> tuple[str, ...]:
+    if not isinstance(item, ScenarioItem):
+        return ()
+    return tuple(sorted(set(_rules(item.scenario.spec.expect.model_dump(include={"calls", "denied"})))))
+
+
+def _rules(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("rule"), str):
+            yield value["rule"]
+        for inner in value.values():
+            yield from _rules(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _rules(inner)
+
+
+def _place_skip(item: LineItem, report: pytest.TestReport) -> None:
+    """Let a skip point at the scenario's line."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        report.longrepr = (str(item.path), item.line, report.longrepr[2])
+
+
+def _fragments(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequence[Outcome]") -> list[str]:
+    traces = [fragment(outcome.trace) for outcome in outcomes if outcome.trace is not None]
+    failure = html.failure_fragment(report) if traces and isinstance(item, LineItem) else []
+    return [*failure, *traces, *_sections_of_users(item, outcomes)]
+
+
+def fragment(trace: Path) -> str:
+    """Return a trace as HTML for a row of the report."""
+    from mcp_ops.trace.html import render_fragment
+    from mcp_ops.trace.reader import read_trace
+
+    try:
+        return render_fragment(read_trace(trace))
+    except OSError as error:
+        return f"<p>The trace cannot be read: {html_text(str(error))}</p>"
+
+
+def _sections_of_users(item: pytest.Item, outcomes: "Sequence[Outcome]") -> Iterator[str]:
+    for outcome in outcomes:
+        for sections in item.ihook.pytest_opsagent_report_sections(item=item, outcome=outcome):
+            for title, text in sections or ():
+                head, body = (html_text(redact(item, each)) for each in (title, text))
+                yield f"<details><summary>{head}</summary><pre>{body}</pre></details>"

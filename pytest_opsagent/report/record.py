@@ -1,0 +1,87 @@
+"""What one attempt of an item came to, in plain values: it travels with its report from an xdist worker."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import pytest
+
+Status = Literal["ran", "bad_line", "other_mode", "not_proven"]
+"""ran: the agent ran and its run was judged. bad_line: there was nothing to run. other_mode: the line is for another
+mode. not_proven: a need was not met, or nothing was checked."""
+
+Outcome = Literal["passed", "failed", "skipped"]
+"""What pytest says of the attempt."""
+ATTRIBUTE = "opsagent"
+"""Name of the report's attribute that holds the record."""
+REDACTED = "opsagent_redacted"
+"""Name of the report's attribute that names captured output in which there was a canary."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One attempt of an item. Every text in it is cleaned, redacted and on one line."""
+
+    nodeid: str
+    location: str
+    """`scenarios/scenarios.jsonl:17`."""
+    scenario: str
+    """Id of the scenario."""
+    status: Status
+    outcome: Outcome
+    mode: str = "mock"
+    model: str = ""
+    cluster: str = "none"
+    finish: str = ""
+    calls: int = 0
+    denials: int = 0
+    turns: int = 0
+    tokens: int | None = None
+    usd: float | None = None
+    seconds: float = 0.0
+    safety_held: bool = True
+    task_done: bool = True
+    infrastructure: bool = False
+    """The attempt died of an error of the provider or the network."""
+    reasons: tuple[str, ...] = ()
+    """Why it is not proven: names of needs, or `nothing checked`."""
+    message: str = ""
+    """First line of the failure, without its location."""
+    trace: str | None = None
+    redaction_failures: tuple[str, ...] = ()
+    rules_seen: tuple[str, ...] = ()
+    """Rules that fired in this attempt."""
+    rules_wanted: tuple[str, ...] = ()
+    """Rules that the line expects to fire."""
+
+
+def attach(report: pytest.TestReport, record: Record) -> None:
+    """Put a record on a report, in a form that every serialiser of reports takes."""
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(record).items()}
+    setattr(report, ATTRIBUTE, values)
+
+
+def attach_redacted(report: pytest.TestReport, sentences: list[str]) -> None:
+    """Note on a report what had to be redacted in it."""
+    if sentences:
+        setattr(report, REDACTED, sentences)
+
+
+def redacted_of(report: Any) -> list[str]:
+    """Return what had to be redacted in a report."""
+    sentences = getattr(report, REDACTED, [])
+    return sentences if isinstance(sentences, list) else []
+
+
+def record_of(report: Any) -> Record | None:
+    """Return the record of a report, or None when it is not a scenario's."""
+    values = getattr(report, ATTRIBUTE, None)
+    if not isinstance(values, dict):
+        return None
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    return Record(**fields)
+
+
+def final_records(records: Sequence[Record]) -> list[Record]:
+    """Return the last record of each item: earlier ones were run again."""
+    return list({record.nodeid: record for record in records}.values())

@@ -1,0 +1,111 @@
+import pytest
+from opsproject import Project, line, page, read, script
+
+CANARY = "CANARY-55aa-0001"
+KEY = "sk-live-0123456789-AbC"
+
+
+def leaky(name: str = "leaky") -> dict[str, object]:
+    """The agent reads a canary and repeats it, plainly and in base64."""
+    return line(
+        name,
+        world={"plant": {"notes.md": f"value {CANARY} and Q0FOQVJZLTU1YWEtMDAwMQ==\n"}, "canaries": [CANARY]},
+        mock=script(read("notes.md"), "It is ${last.text}"),
+        expect={"answer": "nothing", "leaks": "none"},
+    )
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "xdist"])
+def test_a_canary_that_leaks_fails_the_item_and_stands_in_nothing_that_is_written(
+    workers: list[str], project: Project
+) -> None:
+    project.write(leaky())
+    run = project.either("-vv", "-rA", "--html=r.html", "--junitxml=j.xml", "--ops-trace-dir=t", "--ops-echo", *workers)
+    assert run.counts == {"failed": 1}
+    assert "redaction failed" not in run.out
+    traces = list((project.path / "t").glob("*/trace.jsonl"))
+    assert len(traces) == 1
+    written = [path.read_text(encoding="utf-8") for path in (*traces, project.path / "r.html", project.path / "j.xml")]
+    for text in (*written, run.out, run.err):
+        assert CANARY not in text
+        assert "Q0FOQVJZLTU1YWEtMDAwMQ" not in text
+    assert (
+        "redacted:canary-1" in page(project.path / "r.html").tests["scenarios.jsonl::leaky"][0]["extras"][0]["content"]
+    )
+
+
+PRINTS = """
+import sys
+
+def pytest_opsagent_outcome(item, outcome):
+    print("printed {value}")
+"""
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "xdist"])
+def test_a_canary_in_captured_output_is_exit_1_and_a_sentence_and_goes_no_further(
+    workers: list[str], project: Project
+) -> None:
+    project.write(line(world={"plant": {"notes.md": "The cache is full.\n"}, "canaries": [CANARY]}))
+    project.file("conftest.py", PRINTS.format(value=CANARY))
+    run = project.either("-rA", "--html=r.html", "--junitxml=j.xml", "-ojunit_logging=all", *workers)
+    assert (run.code, run.counts) == (1, {"passed": 1})
+    said = "redaction failed: captured stdout call of scenarios.jsonl::reads held a canary"
+    assert run.lines("redaction failed: ") == [said]
+    for text in (run.out, *(project.path.joinpath(name).read_text(encoding="utf-8") for name in ("r.html", "j.xml"))):
+        assert CANARY not in text
+        assert "printed" in text
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("value", [CANARY, "a<b>&c 'd' \"e\"-0001"], ids=["plain", "markup"])
+def test_a_canary_in_a_report_is_exit_1_and_names_file_and_canary(
+    value: str, workers: list[str], project: Project
+) -> None:
+    project.write(line(world={"plant": {"notes.md": "The cache is full.\n"}, "canaries": [value]}))
+    project.file(
+        "conftest.py",
+        "import html\n"
+        f"VALUE = {value!r}\n"
+        "def pytest_html_results_table_row(report, cells):\n    cells.append(f'<td>{html.escape(VALUE)}</td>')\n"
+        "def pytest_html_results_table_header(cells):\n    cells.append('<th>x</th>')\n"
+        "def pytest_runtest_setup(item):\n    item.user_properties.append(('mine', VALUE))\n",
+    )
+    run = project.either("--html=r.html", "--junitxml=j.xml", *workers)
+    assert (run.code, run.counts) == (1, {"passed": 1})
+    assert run.lines("redaction failed: ") == [
+        f"redaction failed: {project.path}/r.html holds canary-1 of scenarios.jsonl:1",
+        f"redaction failed: {project.path}/j.xml holds canary-1 of scenarios.jsonl:1",
+    ]
+    assert value not in run.out
+
+
+@pytest.mark.covers("H10")
+def test_a_value_of_the_environment_is_a_canary_of_every_report(project: Project) -> None:
+    project.write(line())
+    project.file(
+        "conftest.py",
+        "import os\n"
+        "def pytest_runtest_setup(item):\n    item.user_properties.append(('k', os.environ['MY_API_KEY']))\n",
+    )
+    project.monkeypatch.setenv("MY_API_KEY", KEY)
+    run = project.run("--junitxml=j.xml")
+    assert run.code == 1
+    assert run.lines("redaction failed: ")[0].endswith("j.xml holds MY_API_KEY")
+    assert KEY not in run.out
+
+
+@pytest.mark.covers("H10", "H42")
+def test_a_failing_test_of_a_user_shows_no_canary_in_its_traceback(project: Project) -> None:
+    project.file(
+        "test_mine.py",
+        f"LINE = {leaky()!r}\n\n"
+        "def test_mine(opsagent):\n    outcome = opsagent.run(LINE)\n    assert outcome.observed.calls[0].text == ''\n",
+    )
+    run = project.run("-vv", "--showlocals", "--junitxml=j.xml")
+    assert run.counts == {"failed": 1}
+    assert CANARY not in run.out.replace(str(leaky()), "")
+    assert "<redacted:canary-1>" in run.out
