@@ -34,6 +34,10 @@ _SOMETHING_TO_CLEAN = re.compile(
     # One class: an alternative is five times slower. Every terminal sequence begins with a character of the first.
     "[" + "".join(known.pattern.rstrip("+")[1:-1] for known in (_VISIBLE_ESCAPE, _HIDDEN, _SURROGATE)) + "]"
 )
+# GitHub obeys `::command::` at the beginning of a line, after any blanks, and `##[command]` anywhere in it; Azure obeys
+# `##vso[…]` anywhere, TeamCity `##teamcity[…]`.
+_RUNNER_ANYWHERE = re.compile(r"##(?=[\w-]*\[)")
+_RUNNER_AT_THE_BEGINNING = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 MARKER_BYTES = 64
 """Room kept inside a cap for the sentence that says how much was cut, in bytes."""
@@ -71,9 +75,14 @@ def one_line(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def inert(text: str) -> str:
+    """Return `text` cleaned, without any line that a CI runner obeys."""
+    return _RUNNER_AT_THE_BEGINNING.sub(r"\1: ", _RUNNER_ANYWHERE.sub("# #", clean(text)))
+
+
 def quoted_block(text: str, prefix: str = "  | ") -> str:
-    """Return `text` cleaned, each line behind `prefix`, so that no printed line begins with text from outside."""
-    return "\n".join(prefix + line for line in clean(text).split("\n"))
+    """Return `text` inert, each line behind `prefix`, so that no printed line begins with text from outside."""
+    return "\n".join(prefix + line for line in inert(text).split("\n"))
 
 
 @dataclass(frozen=True)

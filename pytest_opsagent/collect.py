@@ -22,8 +22,8 @@ from pytest_opsagent.state import STATE, begin, redact, uncaptured
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
+    from mcp_ops.evaluation.line.scenario import BadLine, Scenario
     from mcp_ops.evaluation.outcome import Outcome
-    from mcp_ops.evaluation.scenario import BadLine, Scenario
 
 FILE_NAME = "scenarios.jsonl"
 """Files of this name, and of names that end in a dot and this, hold scenarios."""
@@ -39,8 +39,8 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield one item a line, bad lines included."""
-        from mcp_ops.evaluation.parse import read_file
-        from mcp_ops.evaluation.scenario import BadLine
+        from mcp_ops.evaluation.line.parse import read_file
+        from mcp_ops.evaluation.line.scenario import BadLine
 
         state = self.config.stash[STATE]
         state.read_files += 1

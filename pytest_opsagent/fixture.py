@@ -9,8 +9,8 @@ import pytest
 from pytest_opsagent.state import STATE, begin
 
 if TYPE_CHECKING:
+    from mcp_ops.evaluation.line.scenario import Scenario
     from mcp_ops.evaluation.outcome import Outcome
-    from mcp_ops.evaluation.scenario import Scenario
 
 
 class OpsAgent:
@@ -45,7 +45,7 @@ class OpsAgent:
         return await self._state.arun(self._item, self._scenario(line))
 
     def _scenario(self, line: Mapping[str, Any]) -> "Scenario":
-        from mcp_ops.evaluation.parse import from_dict
+        from mcp_ops.evaluation.line.parse import from_dict
 
         scenario = from_dict(line)
         return dataclasses.replace(scenario, path=self._item.path, line=(self._item.location[1] or 0) + 1)

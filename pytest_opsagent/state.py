@@ -13,10 +13,10 @@ import pytest
 from pytest_opsagent.configuration import path_of, run_config
 
 if TYPE_CHECKING:
-    from mcp_ops.evaluation.canaries import Canaries, Canary
+    from mcp_ops.evaluation.line.scenario import Scenario
     from mcp_ops.evaluation.outcome import Outcome
     from mcp_ops.evaluation.run import Harness
-    from mcp_ops.evaluation.scenario import Scenario
+    from mcp_ops.evaluation.watching.canaries import Canaries, Canary
     from pytest_opsagent.report.record import Record
 
 
@@ -118,7 +118,7 @@ class State:
 
     def all_canaries(self) -> "Canaries":
         """Return every value that was secret in this run, in whatever process."""
-        from mcp_ops.evaluation.canaries import Canaries, environment_canaries
+        from mcp_ops.evaluation.watching.canaries import Canaries, environment_canaries
 
         return Canaries((*self.canaries.values(), *environment_canaries()))
 
@@ -148,7 +148,7 @@ class State:
         known = output.get(WORKER_KEY)
         if not known:
             return
-        from mcp_ops.evaluation.canaries import Canary
+        from mcp_ops.evaluation.watching.canaries import Canary
 
         self.unselected.update(known["unselected"])
         self.read_files = max(self.read_files, known["read_files"])
@@ -187,6 +187,6 @@ def redact(item: pytest.Item, text: str) -> str:
     known = item.stash[CANARIES]
     if not known:
         return text
-    from mcp_ops.evaluation.canaries import Canaries
+    from mcp_ops.evaluation.watching.canaries import Canaries
 
     return Canaries(tuple(sorted(known, key=lambda canary: canary.label))).redactor.text(text)

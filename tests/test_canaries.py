@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from mcp_ops.evaluation.canaries import Canaries, Canary, Place, collect, environment_canaries, places_of
-from mcp_ops.evaluation.copying import WorldError
-from mcp_ops.evaluation.secrets import secret_values
+from mcp_ops.evaluation.watching.canaries import Canaries, Canary, Place, collect, environment_canaries, places_of
+from mcp_ops.evaluation.world.copying import WorldError
+from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.trace.events import LlmRequest, LlmResponse, Payload, PromptMessage, ToolCall, ToolResult
 
 pytestmark = pytest.mark.covers("H10")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mcp_ops.evaluation.config import RunConfig
-from mcp_ops.evaluation.parse import BadLine, parse_line
+from mcp_ops.evaluation.line.parse import BadLine, parse_line
+from mcp_ops.evaluation.line.scenario import ScenarioLine
 from mcp_ops.evaluation.run import Harness
-from mcp_ops.evaluation.scenario import ScenarioLine
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/scenario-line.md"

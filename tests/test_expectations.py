@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from observations import call, line, observed
 
-from mcp_ops.evaluation.expectations import judge, judge_safety, nothing_checked
+from mcp_ops.evaluation.judging.judge import judge, judge_safety, nothing_checked
+from mcp_ops.evaluation.line.parse import from_dict
+from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.outcome import Problem
-from mcp_ops.evaluation.parse import from_dict
-from mcp_ops.evaluation.scenario import Scenario
 
 DENIED = {"tool": "run_shell", "state": "denied", "rule": "shell.binary", "reason": "rm is not allowed"}
 LEAK = {"where": "answer", "canary": 1, "encoding": "url"}

@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from mcp_ops.evaluation.matcher_check import check_matcher
-from mcp_ops.evaluation.matchers import MISSING, OPERATORS, Mismatch, fits, mismatch
-from mcp_ops.evaluation.pattern_fields import pattern_definitions
+from mcp_ops.evaluation.line.pattern_fields import pattern_definitions
+from mcp_ops.evaluation.matching.matcher_check import check_matcher
+from mcp_ops.evaluation.matching.matchers import MISSING, OPERATORS, Mismatch, fits, mismatch
+from mcp_ops.evaluation.matching.work import TooMuchWork, Work
 from mcp_ops.evaluation.wording import show_path
-from mcp_ops.evaluation.work import TooMuchWork, Work
 
 pytestmark = pytest.mark.covers("H6")
 

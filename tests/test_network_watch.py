@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ops.evaluation.network import NetworkWatch
+from mcp_ops.evaluation.watching.network import NetworkWatch
 
 pytestmark = pytest.mark.covers("H2")
 

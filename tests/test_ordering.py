@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from observations import call
 
-from mcp_ops.evaluation.expect import TaskExpectations
+from mcp_ops.evaluation.line.expect import TaskExpectations
+from mcp_ops.evaluation.matching.ordering import Comparison, Divergence
+from mcp_ops.evaluation.matching.work import TooMuchWork, Work
 from mcp_ops.evaluation.observed import CallRecord
-from mcp_ops.evaluation.ordering import Comparison, Divergence
-from mcp_ops.evaluation.work import TooMuchWork, Work
 
 ORDERS = ("exact", "in_order", "any_order", "only")
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from observations import line
 
-from mcp_ops.evaluation.lines import MAX_LINE_BYTES, physical_lines
-from mcp_ops.evaluation.parse import from_dict, parse_line, read_file
-from mcp_ops.evaluation.scenario import BadLine, Scenario, ScenarioError
+from mcp_ops.evaluation.line.lines import MAX_LINE_BYTES, physical_lines
+from mcp_ops.evaluation.line.parse import from_dict, parse_line, read_file
+from mcp_ops.evaluation.line.scenario import BadLine, Scenario, ScenarioError
 
 DATA = Path(__file__).parent / "data"
 

@@ -14,10 +14,10 @@ import re2
 from mcp.server.lowlevel import Server
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 
-from mcp_ops.evaluation import recording
-from mcp_ops.evaluation.connection import ServerStartError, ServerTarget, connected
-from mcp_ops.evaluation.recording import CallsWithoutEnd, RecordingSession
-from mcp_ops.evaluation.stdio import StdioServer
+from mcp_ops.evaluation.session import recording
+from mcp_ops.evaluation.session.connection import ServerStartError, ServerTarget, connected
+from mcp_ops.evaluation.session.recording import CallsWithoutEnd, RecordingSession
+from mcp_ops.evaluation.session.stdio import StdioServer
 from mcp_ops.gate import (
     Arguments,
     AuditRecord,
@@ -541,7 +541,7 @@ class TestStdio:
         assert has_ended(pid)
 
     async def test_a_server_that_does_not_end_by_itself_is_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("mcp_ops.evaluation.stdio.EXIT_SECONDS", 0.1)
+        monkeypatch.setattr("mcp_ops.evaluation.session.stdio.EXIT_SECONDS", 0.1)
         script = 'trap \'\' TERM; "$0" "$1"; sleep 321'
         server = StdioServer(
             ["sh", "-c", script, sys.executable, str(HERE / "foreign_server.py")], env={"PATH": os.environ["PATH"]}
@@ -558,7 +558,7 @@ class TestStdio:
         assert observation.state == "executed"
 
     async def test_a_line_without_end_is_cut_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("mcp_ops.evaluation.stdio.MAX_MESSAGE_BYTES", 100_000)
+        monkeypatch.setattr("mcp_ops.evaluation.session.stdio.MAX_MESSAGE_BYTES", 100_000)
         target = over_stdio()
         async with session_with(target) as (session, _):
             await session.call_tool("say", {"text": "x" * 1_000_000})

@@ -19,14 +19,14 @@ from opsproject import denied, line, read, script
 
 from mcp_ops.agent.session import AgentInput, AgentOutput
 from mcp_ops.evaluation.config import Limits, RunConfig, ServerSpec
-from mcp_ops.evaluation.connection import ServerTarget, connected
+from mcp_ops.evaluation.line.parse import from_dict, parse_line
+from mcp_ops.evaluation.line.scenario import Scenario, ScenarioError
 from mcp_ops.evaluation.outcome import Outcome, Problem
-from mcp_ops.evaluation.parse import from_dict, parse_line
-from mcp_ops.evaluation.recording import RecordingSession
 from mcp_ops.evaluation.run import Harness, run_scenario, unmet_needs
-from mcp_ops.evaluation.scenario import Scenario, ScenarioError
-from mcp_ops.evaluation.stdio import StdioServer
-from mcp_ops.evaluation.witnesses import ProcessWitness
+from mcp_ops.evaluation.session.connection import ServerTarget, connected
+from mcp_ops.evaluation.session.recording import RecordingSession
+from mcp_ops.evaluation.session.stdio import StdioServer
+from mcp_ops.evaluation.watching.witnesses import ProcessWitness
 from mcp_ops.gate import AuditRecord, State
 from mcp_ops.llm.base import Message, ModelError, Reply
 from mcp_ops.servers import ops

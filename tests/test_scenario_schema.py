@@ -8,8 +8,8 @@ import pytest
 from observations import line
 from pydantic import BaseModel
 
-from mcp_ops.evaluation.parse import parse_line, read_file
-from mcp_ops.evaluation.scenario import BadLine, ScenarioLine, json_schema
+from mcp_ops.evaluation.line.parse import parse_line, read_file
+from mcp_ops.evaluation.line.scenario import BadLine, ScenarioLine, json_schema
 
 pytestmark = pytest.mark.covers("H15")
 

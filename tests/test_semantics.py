@@ -15,11 +15,11 @@ from observations import line as whole_line
 from observations import observed
 
 from mcp_ops.evaluation.config import Limits, RunConfig
-from mcp_ops.evaluation.expectations import judge, nothing_checked
+from mcp_ops.evaluation.judging.judge import judge, nothing_checked
+from mcp_ops.evaluation.line.parse import parse_line, read_file
+from mcp_ops.evaluation.line.scenario import BadLine, Scenario
 from mcp_ops.evaluation.outcome import Outcome
-from mcp_ops.evaluation.parse import parse_line, read_file
 from mcp_ops.evaluation.run import run_scenario
-from mcp_ops.evaluation.scenario import BadLine, Scenario
 
 ROWS: list[dict[str, Any]] = [
     json.loads(row)

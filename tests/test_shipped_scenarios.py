@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.line.parse import BadLine, from_dict, read_file
+from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.outcome import Outcome
-from mcp_ops.evaluation.parse import BadLine, from_dict, read_file
 from mcp_ops.evaluation.run import Harness
-from mcp_ops.evaluation.scenario import Scenario
 from mcp_ops.servers.ops import RULES
 
 ROOT = Path(__file__).parent.parent

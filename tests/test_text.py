@@ -1,11 +1,12 @@
 import base64
 import json
+import re
 import time
 from urllib.parse import quote
 
 import pytest
 
-from mcp_ops.text import Redactor, cap, clean, clean_value, find_value, needles, one_line, quoted_block
+from mcp_ops.text import Redactor, cap, clean, clean_value, find_value, inert, needles, one_line, quoted_block
 
 
 @pytest.mark.covers("A26")
@@ -68,7 +69,17 @@ def test_one_line_is_one_line_within_its_limit() -> None:
 
 
 def test_a_quoted_block_begins_no_line_with_outside_text() -> None:
-    assert quoted_block("::error::x\n\x1b[1mb\r::warning::") == "  | ::error::x\n  | b\n  | ::warning::"
+    assert quoted_block("::error::x\n\x1b[1mb\r::warning::") == "  | : :error::x\n  | b\n  | : :warning::"
+
+
+@pytest.mark.covers("H13")
+@pytest.mark.parametrize(
+    "command", ["::error::x", "  ::warning::x", "##[error]x", "x ##vso[task.complete]", "##teamcity[x]"]
+)
+def test_inert_text_holds_no_line_that_a_runner_obeys(command: str) -> None:
+    shown = inert(f"first\n{command}")
+    assert not re.search(r"^\s*::|##[\w-]*\[", shown, re.MULTILINE)
+    assert "".join(shown.split()) == "".join(f"first{command}".split())
 
 
 @pytest.mark.parametrize("keep", ["head", "ends"])

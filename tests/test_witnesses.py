@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ops.evaluation.witnesses import ProcessWitness, WorkspaceWitness, tree
-from mcp_ops.evaluation.witnesses.tree import compare, snapshot, unchanged, walk
+from mcp_ops.evaluation.watching.witnesses import ProcessWitness, WorkspaceWitness, tree
+from mcp_ops.evaluation.watching.witnesses.tree import compare, snapshot, unchanged, walk
 
 pytestmark = pytest.mark.covers("H9")
 
@@ -265,7 +265,7 @@ def test_a_process_that_ignores_signals_is_ended_too(witness: ProcessWitness) ->
 
 @needs_linux
 def test_orphans_are_adopted_only_while_the_witness_watches() -> None:
-    from mcp_ops.evaluation.witnesses.processes import _subreaper
+    from mcp_ops.evaluation.watching.witnesses.processes import _subreaper
 
     watching = ProcessWitness()
     assert _subreaper() == 0

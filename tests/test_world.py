@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ops.evaluation import copying
-from mcp_ops.evaluation.copying import WorldError, copy_workspace, plant
-from mcp_ops.evaluation.world import Worlds, find_workspace
+from mcp_ops.evaluation.world import copying
+from mcp_ops.evaluation.world.copying import WorldError, copy_workspace, plant
+from mcp_ops.evaluation.world.worlds import Worlds, find_workspace
 
 pytestmark = pytest.mark.covers("H35")
 
@@ -357,7 +357,7 @@ class TestWorlds:
     def test_worlds_beyond_the_limit_are_thrown_away_oldest_first(
         self, worlds: Worlds, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("mcp_ops.evaluation.world.MAX_KEPT_BYTES", 10)
+        monkeypatch.setattr("mcp_ops.evaluation.world.worlds.MAX_KEPT_BYTES", 10)
         first, second, third = (worlds.get("demo", {"a": number}, None) for number in "123")
         assert not first.root.exists()
         assert second.root.exists()

@@ -11,11 +11,11 @@ from mcp_ops.cli import complain
 from mcp_ops.cli.errors import CommandError, reason
 from mcp_ops.cli.report import read, write_page
 from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.line.parse import read_file
+from mcp_ops.evaluation.line.scenario import BadLine, Scenario
+from mcp_ops.evaluation.line.script import MockEntry
 from mcp_ops.evaluation.outcome import Outcome
-from mcp_ops.evaluation.parse import read_file
 from mcp_ops.evaluation.run import Harness
-from mcp_ops.evaluation.scenario import BadLine, Scenario
-from mcp_ops.evaluation.script import MockEntry
 
 TAG = "demo"
 

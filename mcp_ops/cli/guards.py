@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mcp_ops.evaluation.rules import RULES as HARNESS_RULES
+from mcp_ops.evaluation.session.rules import RULES as HARNESS_RULES
 from mcp_ops.gate import Rule
 from mcp_ops.ops.guards.kubectl import KINDS
 from mcp_ops.ops.guards.secret_names import DEFAULT

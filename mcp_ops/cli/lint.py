@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from mcp_ops.cli.errors import CommandError, reason
-from mcp_ops.evaluation.parse import read_file
-from mcp_ops.evaluation.scenario import BadLine
+from mcp_ops.evaluation.line.parse import read_file
+from mcp_ops.evaluation.line.scenario import BadLine
 from mcp_ops.text import one_line
 
 

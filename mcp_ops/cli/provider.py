@@ -8,9 +8,9 @@ from typing import Any
 
 from mcp_ops.cli.errors import CommandError, reason
 from mcp_ops.evaluation.config import DEFAULT_BASE_URL, DEFAULT_MODEL, Mode
-from mcp_ops.evaluation.parse import from_dict
-from mcp_ops.evaluation.recording import RecordingSession
-from mcp_ops.evaluation.scenario import ScenarioError
+from mcp_ops.evaluation.line.parse import from_dict
+from mcp_ops.evaluation.line.scenario import ScenarioError
+from mcp_ops.evaluation.session.recording import RecordingSession
 from mcp_ops.llm.base import Model
 from mcp_ops.llm.mock import MockLLM
 from mcp_ops.llm.openai_compatible import OpenRouterLLM

@@ -13,18 +13,17 @@ from mcp_ops.agent.session import AgentInput, AgentOutput
 from mcp_ops.cli import complain
 from mcp_ops.cli.errors import CommandError, reason
 from mcp_ops.cli.provider import Provider, choose_provider
-from mcp_ops.evaluation.canaries import collect, environment_canaries
-from mcp_ops.evaluation.cluster import find_cluster
 from mcp_ops.evaluation.config import OPS_SERVER, Limits, RunConfig
-from mcp_ops.evaluation.connection import connected
-from mcp_ops.evaluation.recording import RecordingSession
-from mcp_ops.evaluation.secrets import secret_values
-from mcp_ops.evaluation.servers import server_targets
-from mcp_ops.evaluation.stdio import kill_group
+from mcp_ops.evaluation.session.cluster import find_cluster
+from mcp_ops.evaluation.session.connection import connected
+from mcp_ops.evaluation.session.recording import RecordingSession
+from mcp_ops.evaluation.session.servers import server_targets
+from mcp_ops.evaluation.session.stdio import kill_group
+from mcp_ops.evaluation.watching.canaries import collect, environment_canaries
+from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.llm.mock import MockLLM, ScriptError
 from mcp_ops.servers.ops import TOOLS, children_network, create_server, describe_second_wall
-from mcp_ops.text import Redactor, clean
-from mcp_ops.trace.console import margin
+from mcp_ops.text import Redactor, clean, quoted_block
 from mcp_ops.trace.events import RunFinish, RunStart
 from mcp_ops.trace.ledger import Ledger
 from mcp_ops.trace.writer import TraceWriter
@@ -123,7 +122,7 @@ def _print(output: AgentOutput, writer: TraceWriter, redactor: Redactor, *, as_j
         told = {"run_id": writer.run_id, "trace": str(writer.path), "finish": output.finish}
         sys.stdout.write(json.dumps({**told, "answer": answer, "error": error}) + "\n")
     elif answer is not None:
-        sys.stdout.write(margin(answer) + "\n")
+        sys.stdout.write(quoted_block(answer, "| ") + "\n")
     if output.finish != "answer":
         complain(error or "the calls were spent before there was an answer")
     complain(f"the trace is {writer.path}")

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from mcp_ops.evaluation.scenario import json_schema
+from mcp_ops.evaluation.line.scenario import json_schema
 
 
 def run(_: argparse.Namespace) -> int:

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
-from mcp_ops.evaluation.canaries import Canaries, Place, places_of
 from mcp_ops.evaluation.config import RunConfig
-from mcp_ops.evaluation.connection import Connection, ServerStartError, ServerTarget, connected
-from mcp_ops.evaluation.loading import described
+from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.observed import Observed
 from mcp_ops.evaluation.outcome import Problem
-from mcp_ops.evaluation.recording import CallsWithoutEnd, RecordingSession
-from mcp_ops.evaluation.rules import SERVER_DIED
-from mcp_ops.evaluation.scenario import Scenario
-from mcp_ops.evaluation.stdio import StdioServer, kill_group
-from mcp_ops.evaluation.witnesses import ProcessWitness, Witness, WorkspaceWitness
-from mcp_ops.evaluation.world import World
+from mcp_ops.evaluation.session.connection import Connection, ServerStartError, ServerTarget, connected
+from mcp_ops.evaluation.session.loading import described
+from mcp_ops.evaluation.session.recording import CallsWithoutEnd, RecordingSession
+from mcp_ops.evaluation.session.rules import SERVER_DIED
+from mcp_ops.evaluation.session.stdio import StdioServer, kill_group
+from mcp_ops.evaluation.watching.canaries import Canaries, Place, places_of
+from mcp_ops.evaluation.watching.witnesses import ProcessWitness, Witness, WorkspaceWitness
+from mcp_ops.evaluation.world.worlds import World
 from mcp_ops.llm.base import Model, ModelError
 from mcp_ops.llm.mock import MockLLM
 from mcp_ops.servers.ops import children_network, describe_second_wall

@@ -11,20 +11,20 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mcp_ops.agent.session import Agent
-from mcp_ops.evaluation.agents import agent_of
 from mcp_ops.evaluation.attempt import Attempt, Finished, Groups, Setting
-from mcp_ops.evaluation.canaries import Canaries, Canary, collect, environment_canaries
-from mcp_ops.evaluation.cluster import Cluster, find_cluster
 from mcp_ops.evaluation.config import RunConfig
-from mcp_ops.evaluation.expectations import judge, judge_safety, nothing_checked
-from mcp_ops.evaluation.loading import SetupError
-from mcp_ops.evaluation.network import NetworkWatch
+from mcp_ops.evaluation.judging.judge import judge, judge_safety, nothing_checked
+from mcp_ops.evaluation.line.parse import from_dict
+from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.outcome import Outcome, Problem, sorted_problems
-from mcp_ops.evaluation.parse import from_dict
-from mcp_ops.evaluation.recording import RecordingSession
-from mcp_ops.evaluation.scenario import Scenario
-from mcp_ops.evaluation.servers import UnknownServer, server_targets
-from mcp_ops.evaluation.world import World, WorldError, Worlds
+from mcp_ops.evaluation.session.agents import agent_of
+from mcp_ops.evaluation.session.cluster import Cluster, find_cluster
+from mcp_ops.evaluation.session.loading import SetupError
+from mcp_ops.evaluation.session.recording import RecordingSession
+from mcp_ops.evaluation.session.servers import UnknownServer, server_targets
+from mcp_ops.evaluation.watching.canaries import Canaries, Canary, collect, environment_canaries
+from mcp_ops.evaluation.watching.network import NetworkWatch
+from mcp_ops.evaluation.world.worlds import World, WorldError, Worlds
 from mcp_ops.llm.base import Model
 from mcp_ops.llm.mock import MockLLM
 from mcp_ops.servers.ops import describe_second_wall

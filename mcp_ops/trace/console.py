@@ -1,10 +1,9 @@
 """An event as one line for a terminal."""
 
 import json
-import re
 from typing import Any
 
-from mcp_ops.text import clean, one_line, quoted_block
+from mcp_ops.text import clean, inert, one_line
 from mcp_ops.trace.events import (
     EffectSeen,
     Event,
@@ -20,19 +19,10 @@ from mcp_ops.trace.events import (
 
 _GIST = 160
 
-# Azure Pipelines and older GitHub runners obey `##vso[…]` and `##[…]` wherever they stand in a line.
-_RUNNER_COMMAND = re.compile(r"#(?=#\w*\[)")
-
 
 def echo_line(event: Event) -> str:
     """Return `event` as one inert line that begins with the event's name, never with text from outside."""
-    line = f"{event.event:<12} {_gist(event)}"
-    return _RUNNER_COMMAND.sub("# ", line)
-
-
-def margin(text: str) -> str:
-    """Return `text` cleaned and inert, each of its lines behind a margin."""
-    return _RUNNER_COMMAND.sub("# ", quoted_block(text, "| "))
+    return inert(f"{event.event:<12} {_gist(event)}")
 
 
 def compact_json(value: object, limit: int = _GIST) -> str:

@@ -12,7 +12,7 @@ from pytest_opsagent.report import github, junit, summary
 from pytest_opsagent.state import State
 
 if TYPE_CHECKING:
-    from mcp_ops.evaluation.canaries import Canaries
+    from mcp_ops.evaluation.watching.canaries import Canaries
 
 LARGEST_FILE = 256 * 1024 * 1024
 """Files beyond this many bytes are not read back; that is said."""

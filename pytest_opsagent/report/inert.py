@@ -1,25 +1,14 @@
-"""Text from outside, made unable to speak to whoever reads a log: CI runners obey lines.
-
-GitHub obeys `::command::` at the beginning of a line, after any blanks, and `##[command]` anywhere in it; Azure obeys
-`##vso[…]` anywhere, TeamCity `##teamcity[…]`.
-"""
+"""Text from outside, made unable to speak to whoever reads a log, a page or a summary."""
 
 import html
 import re
 
-from mcp_ops.text import clean, one_line
+from mcp_ops.text import clean, inert, one_line
 
-_ANYWHERE = re.compile(r"##(?=[\w-]*\[)")
-_AT_THE_BEGINNING = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 
 MARGIN = "  | "
 """Stands before every line of a block, so that no line begins with text from outside."""
-
-
-def inert(text: str) -> str:
-    """Return `text` cleaned, without any line that a CI runner obeys."""
-    return _AT_THE_BEGINNING.sub(r"\1: ", _ANYWHERE.sub("# #", clean(text)))
 
 
 def inert_line(text: str, limit: int = 300) -> str:

@@ -1,0 +1,1 @@
+"""From a scenario and what was observed to the problems that a report shows."""

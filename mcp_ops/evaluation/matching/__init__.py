@@ -1,0 +1,1 @@
+"""Comparing what was expected with what was seen: values, calls, and calls in an order."""

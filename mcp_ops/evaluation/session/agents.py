@@ -1,0 +1,113 @@
+"""The agent of a run: ours, or a user's `module:callable`, which is handed the same things and trusted with less."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
+from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.session.loading import called, described, load
+from mcp_ops.llm.base import Message, Model, ModelError, Reply
+from mcp_ops.trace.events import LlmRequest, LlmResponse, Payload, PromptMessage
+
+
+def agent_of(config: RunConfig) -> Agent:
+    """Return the agent that a run is told to use.
+
+    Raises:
+        SetupError: The user's agent cannot be loaded.
+    """
+    if config.agent is not None:
+        return UsersAgent(load("the agent", config.agent, config.rootdir))
+    from mcp_ops.agent.graph import run_agent
+
+    # Here, so that the first scenario of a process is not charged for it.
+    import_module("langgraph.graph")
+    return run_agent
+
+
+class UsersAgent:
+    """A user's callable in the place of our agent. It may be a coroutine function, and may return just its answer."""
+
+    def __init__(self, function: Callable[[AgentInput], Any]) -> None:
+        self._function = function
+
+    async def __call__(self, given: AgentInput) -> AgentOutput:
+        """Run it. What it raises is how it ends, save what is the script's fault.
+
+        Raises:
+            ModelError: Of kind `script` only, even when the user's code swallowed it.
+        """
+        model = _RecordedModel(given.model, given.emit)
+
+        def emit(payload: Payload) -> None:
+            if isinstance(payload, LlmRequest | LlmResponse) and not model.used:
+                given.emit(payload)
+
+        try:
+            result = await called(self._function, replace(given, model=model, emit=emit))
+        except ModelError as error:
+            result = AgentOutput("error", error=str(error), infrastructure=error.infrastructure)
+        except (Exception, SystemExit) as error:
+            result = AgentOutput("error", error=described(error))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            result = AgentOutput("error", error="the agent cancelled itself")
+        if model.script_error is not None:
+            raise model.script_error
+        return _output(result)
+
+
+def _output(result: object) -> AgentOutput:
+    if isinstance(result, AgentOutput):
+        return result
+    if isinstance(result, str):
+        return AgentOutput("answer", answer=result)
+    return AgentOutput("error", error=f"the agent returned {type(result).__name__}; return an AgentOutput or a text")
+
+
+class _RecordedModel:
+    """Writes the model events for an agent that knows nothing of them."""
+
+    def __init__(self, model: Model, emit: Callable[[Payload], None]) -> None:
+        self._model = model
+        self._emit = emit
+        self._turn = 0
+        self.used = False
+        self.script_error: ModelError | None = None
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None) -> Reply:
+        self.used = True
+        turn, self._turn = self._turn, self._turn + 1
+        sent = [PromptMessage(role=message.role, content=message.content) for message in messages]
+        self._emit(LlmRequest(turn=turn, messages=sent))
+        started = time.perf_counter()
+        try:
+            reply = await self._model.complete(messages, schema=schema)
+        except ModelError as error:
+            if error.kind == "script":
+                self.script_error = self.script_error or error
+            raise
+        self._emit(
+            LlmResponse(
+                turn=turn,
+                text=reply.text,
+                model=reply.model,
+                finish_reason=reply.finish_reason,
+                prompt_tokens=reply.prompt_tokens,
+                completion_tokens=reply.completion_tokens,
+                usd=reply.usd,
+                duration_ms=(time.perf_counter() - started) * 1000,
+                attempts=reply.attempts,
+            )
+        )
+        return reply

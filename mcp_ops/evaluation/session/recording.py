@@ -1,0 +1,268 @@
+"""The recording session: what an agent gets instead of MCP clients, and what writes the ledger.
+
+Every agent, ours and a user's, reaches servers through it. So the ledger does not depend on an agent's honesty.
+"""
+
+import asyncio
+import difflib
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+from mcp_ops.agent.session import Observation, ToolInfo
+from mcp_ops.evaluation.observed import CallRecord
+from mcp_ops.evaluation.session.connection import Connection
+from mcp_ops.evaluation.session.replies import (
+    Answer,
+    answer_of_error,
+    answer_of_foreign,
+    answer_of_ours,
+    failed,
+    refused,
+)
+from mcp_ops.evaluation.session.rules import SERVER_DIED, SERVER_ERROR
+from mcp_ops.gate import ARGS_INVALID, BUDGET_SPENT, TIME_LIMIT, TOOL_UNKNOWN
+from mcp_ops.llm.references import PastCall
+from mcp_ops.text import cap, clean, one_line
+from mcp_ops.trace.events import GuardDenied, ToolCall, ToolResult
+from mcp_ops.trace.ledger import Ledger
+
+CALL_SECONDS = 60.0
+"""How long one call may take. Our own tools stop earlier."""
+MAX_OBSERVATION_BYTES = 64 * 1024
+"""Most bytes of a reply that an agent is shown. Our own servers cap earlier."""
+MAX_REFUSED_CALLS = 1000
+"""Calls beyond the budget after which an agent that does not stop is stopped."""
+
+
+class CallsWithoutEnd(Exception):
+    """The agent goes on calling tools although every call is refused."""
+
+
+class RecordingSession:
+    """A connection to one or several servers that writes `tool_call`, `tool_result` and `guard_denied`.
+
+    Args:
+        connections: Connected servers, in the order in which their tools are listed.
+        ledger: Where the events go.
+        max_calls: Calls after which none runs any more.
+        call_seconds: How long one call may take.
+    """
+
+    def __init__(
+        self,
+        connections: Sequence[Connection],
+        ledger: Ledger,
+        *,
+        max_calls: int,
+        call_seconds: float = CALL_SECONDS,
+    ) -> None:
+        self._connections = connections
+        self._ledger = ledger
+        self._max_calls = max_calls
+        self._call_seconds = call_seconds
+        self._asked = 0
+        self._records: dict[int, CallRecord] = {}
+        self._sent: dict[str, list[int]] = {connection.name: [] for connection in connections}
+        self._routes = _routes(connections)
+        self._roster = tuple(
+            ToolInfo(name, tool.description or "", tool.input_schema) for name, (_, tool) in self._routes.items()
+        )
+        self.problems: list[str] = []
+        """Why the run cannot be judged: one sentence each."""
+
+    @property
+    def records(self) -> tuple[CallRecord, ...]:
+        """Every call so far, in the order in which they were asked for."""
+        return tuple(self._records[index] for index in sorted(self._records))
+
+    def past_calls(self) -> list[PastCall]:
+        """Return what a scripted model may refer to."""
+        return [PastCall(clean(call.text), call.state, call.rule, clean(call.reason)) for call in self.records]
+
+    async def list_tools(self) -> Sequence[ToolInfo]:
+        """Return every tool of every server, as they were listed when the session began."""
+        return self._roster
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+        """Make a call, record it, and return what the agent may know of it.
+
+        Raises:
+            CallsWithoutEnd: The agent does not take no for an answer.
+        """
+        index, turn, started = self._asked, self._ledger.turn, time.perf_counter()
+        self._asked += 1
+        if index >= self._max_calls + MAX_REFUSED_CALLS:
+            raise CallsWithoutEnd(f"the agent made {MAX_REFUSED_CALLS} calls after its {self._max_calls} were spent")
+        name, args = str(name), _as_json(arguments)
+        connection = self._connection_for(name)
+        server = connection.name if connection else ""
+        self._ledger.emit(ToolCall(call=index, turn=turn, tool=name, server=server, args=args or {}))
+        answer = failed(TIME_LIMIT, "the run ended during this call")
+        try:
+            answer = await self._answer(index, name, args, connection)
+        finally:
+            self._record(index, turn, name, server, args or {}, answer, (time.perf_counter() - started) * 1000)
+        shown = cap(clean(answer.text), MAX_OBSERVATION_BYTES).text
+        return Observation(index, name, answer.state, shown, clean(answer.hint))
+
+    def compare_audits(self) -> None:
+        """Note a problem for each of our servers whose own record of the calls differs from the ledger."""
+        for connection in self._connections:
+            if connection.audit is not None:
+                sent = [self._records[index] for index in self._sent[connection.name]]
+                self.problems += _audit_problems(connection, sent)
+
+    def _connection_for(self, name: str) -> Connection | None:
+        if name in self._routes:
+            return self._routes[name][0]
+        # Our server's own word for an unknown tool is better evidence than ours.
+        only = self._connections[0] if len(self._connections) == 1 else None
+        return only if only is not None and only.own else None
+
+    async def _answer(
+        self, index: int, name: str, args: dict[str, Any] | None, connection: Connection | None
+    ) -> Answer:
+        if index >= self._max_calls:
+            return refused(BUDGET_SPENT, f"the run's {self._max_calls} calls are used up")
+        if connection is None:
+            return refused(TOOL_UNKNOWN, self._unknown(name))
+        if args is None or (connection.on_a_wire and not _is_text(name, args)):
+            return refused(ARGS_INVALID, "the arguments are no JSON object that can be sent")
+        if connection.died_in is not None:
+            return failed(SERVER_DIED, f"server {connection.name!r} ended in an earlier call")
+        self._sent[connection.name].append(index)
+        own_name = self._routes[name][1].name if name in self._routes else name
+        try:
+            async with asyncio.timeout(self._call_seconds):
+                reply = await _send(connection, own_name, args)
+        except (Exception, SystemExit) as error:
+            # A server in this process that calls sys.exit must not end the suite.
+            answer = answer_of_error(error, connection.name)
+        else:
+            answer = self._read(connection, reply)
+        if answer.rule == SERVER_DIED.name:
+            connection.died_in = f"call {index + 1} ({one_line(name, 60)})"
+        return answer
+
+    def _read(self, connection: Connection, reply: CallToolResult) -> Answer:
+        if not connection.own:
+            return answer_of_foreign(reply, connection.denied_pattern)
+        answer = answer_of_ours(reply)
+        if answer is None:
+            self.problems.append(f"server {connection.name!r} sent a reply that is not in its own form")
+            return failed(SERVER_ERROR, f"server {connection.name!r} sent a reply that is not in its own form")
+        return answer
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._routes, n=1)
+        guess = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(sorted(self._routes))}"
+        return f"there is no tool {one_line(name, 60)!r}{guess}"
+
+    def _record(
+        self, index: int, turn: int, name: str, server: str, args: dict[str, Any], answer: Answer, took_ms: float
+    ) -> None:
+        self._records[index] = CallRecord(
+            index=index,
+            turn=turn,
+            tool=name,
+            server=server,
+            args=args,
+            state=answer.state,
+            rule=answer.rule,
+            reason=answer.reason,
+            hint=answer.hint,
+            text=answer.text,
+            structured=answer.structured,
+            exit_code=answer.exit_code,
+            claimed=answer.claimed,
+        )
+        self._ledger.emit(
+            ToolResult(
+                call=index,
+                tool=name,
+                server=server,
+                state=answer.state,
+                rule=answer.rule,
+                text=answer.text,
+                structured=answer.structured,
+                exit_code=answer.exit_code,
+                claimed=answer.claimed,
+                truncated=answer.truncated,
+                full_length=answer.full_length,
+                duration_ms=took_ms,
+            )
+        )
+        if answer.state == "denied" and answer.rule is not None:
+            self._ledger.emit(
+                GuardDenied(
+                    call=index,
+                    tool=name,
+                    server=server,
+                    rule=answer.rule,
+                    reason=answer.reason,
+                    hint=answer.hint,
+                    claimed=answer.claimed,
+                )
+            )
+
+
+def _routes(connections: Sequence[Connection]) -> dict[str, tuple[Connection, Any]]:
+    """Return where each listed name leads. A name that two servers have becomes `server.tool` for both."""
+    times = Counter(tool.name for connection in connections for tool in connection.tools)
+    return {
+        (tool.name if times[tool.name] == 1 else f"{connection.name}.{tool.name}"): (connection, tool)
+        for connection in connections
+        for tool in connection.tools
+    }
+
+
+async def _send(connection: Connection, tool: str, args: dict[str, Any]) -> CallToolResult:
+    if not connection.own:
+        return await connection.client.call_tool(tool, args)
+    # The client's own call_tool would list the tools again to look for output schemas.
+    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=args))
+    return await connection.client.session.send_request(request, CallToolResult)
+
+
+def _as_json(arguments: object) -> dict[str, Any] | None:
+    """Return a copy that nobody else can change, or None when it is no JSON object."""
+    try:
+        plain = dict(arguments) if isinstance(arguments, Mapping) else arguments
+        copied = json.loads(json.dumps(plain, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return copied if isinstance(copied, dict) else None
+
+
+def _is_text(name: str, args: dict[str, Any]) -> bool:
+    """Return whether every string can be written as UTF-8."""
+    try:
+        (name + json.dumps(args, ensure_ascii=False)).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _audit_problems(connection: Connection, sent: Sequence[CallRecord]) -> list[str]:
+    """Compare, whatever the order: calls of one turn may overlap. A call without an answer may have a record or not."""
+    unsure = [call for call in sent if call.rule in (TIME_LIMIT.name, SERVER_DIED.name, SERVER_ERROR.name)]
+    recorded = Counter(
+        _audit_key(record.tool, record.arguments, record.state.value, record.rule) for record in connection.audit or ()
+    )
+    ledger = Counter(_audit_key(call.tool, call.args, call.state, call.rule) for call in sent if call not in unsure)
+    only_ledger, only_audit = list((ledger - recorded).elements()), list((recorded - ledger).elements())
+    if not only_ledger and len(only_audit) <= len(unsure):
+        return []
+    ours = only_ledger[0] if only_ledger else "no such call"
+    theirs = only_audit[0] if only_audit else "no such call"
+    return [f"the audit disagrees: server {connection.name!r} recorded {theirs}, the ledger says {ours}"]
+
+
+def _audit_key(tool: str, arguments: Mapping[str, Any], state: str, rule: str | None) -> str:
+    told = json.dumps(arguments, sort_keys=True)
+    return one_line(f"{tool} {told} {state}" + (f" ({rule})" if rule else ""), 300)

@@ -1,0 +1,39 @@
+"""The witness of the workspace."""
+
+from pathlib import Path
+
+from mcp_ops.evaluation.watching.witnesses.tree import Snapshot, compare, snapshot
+from mcp_ops.trace.events import EffectSeen
+
+
+class WorkspaceWitness:
+    """Sees what was created, changed or removed in a folder.
+
+    Args:
+        root: The folder.
+        known: How the folder is known to be, when somebody has just looked.
+    """
+
+    name = "workspace"
+
+    def __init__(self, root: Path, known: Snapshot | None = None) -> None:
+        self._root = root
+        self._known = known
+
+    def before(self) -> None:
+        """Remember the folder, unless it is known."""
+        if self._known is None:
+            self._known = snapshot(self._root)
+
+    def after(self) -> list[EffectSeen]:
+        """Return one effect for each entry that differs, by path.
+
+        Raises:
+            RuntimeError: `before` was not called.
+        """
+        if self._known is None:
+            raise RuntimeError("the witness did not look before")
+        return [
+            EffectSeen(witness=self.name, kind=found.kind, object=found.path, detail=found.detail)
+            for found in compare(self._root, self._known)
+        ]

@@ -1,7 +1,0 @@
-"""Witnesses look at the world before and after a run: what they see counts, whatever the ledger says."""
-
-from mcp_ops.evaluation.witnesses.base import Witness
-from mcp_ops.evaluation.witnesses.processes import ProcessWitness
-from mcp_ops.evaluation.witnesses.workspace import WorkspaceWitness
-
-__all__ = ["ProcessWitness", "Witness", "WorkspaceWitness"]
