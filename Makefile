@@ -3,10 +3,15 @@
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 BIN := .venv/bin
+CHECK_PYTHON = if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	echo "Python 3.11 or newer is needed: install it, or name it with make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+# What meets the dependencies most closely: the agent, patterns, both transports, the HTTP client, the plugin and its reports.
+LOWEST := $(addprefix tests/test_,agent_graph.py matchers.py mcp_transports.py openai_compatible.py plugin_html.py \
+	plugin_reruns.py plugin_xdist.py trace_html.py)
 SCRIPTS := k3d/bootstrap.sh k3d/teardown.sh live/run.sh .ci/run
 
 .DEFAULT_GOAL := help
-.PHONY: help eval test demo lint live-local cluster-up cluster-down clean
+.PHONY: help eval test demo lint lowest live-local cluster-up cluster-down clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -27,6 +32,19 @@ lint: .venv/.installed ## Check style, types, imports and shell scripts
 	$(BIN)/lint-imports
 	$(BIN)/shellcheck $(SCRIPTS)
 
+lowest: ## Run the shipped scenarios and a few tests with the lowest versions that pyproject.toml allows
+	@$(CHECK_PYTHON)
+	rm -rf .venv-lowest
+	"$(PYTHON)" -m venv .venv-lowest
+	@echo '*' >.venv-lowest/.gitignore
+	"$(PYTHON)" -c 'import re, tomllib; \
+		wanted = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
+		print("\n".join(re.sub(r">=([^,]+).*", r"==\1", each) for each in wanted))' >.venv-lowest/versions
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet 'pip>=25.1'
+	.venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet --constraint .venv-lowest/versions \
+		--editable . --group test
+	.venv-lowest/bin/pytest -n 2 --ops-mode=mock scenarios $(LOWEST)
+
 live-local: ## Give the guardrail scenarios to a small real model on this machine, without internet
 	PYTHON="$(PYTHON)" live/run.sh
 
@@ -37,11 +55,10 @@ cluster-down: ## Delete the demo cluster
 	k3d/teardown.sh
 
 clean: ## Remove what these targets made
-	rm -rf .venv .venv-live runs report.html trace.html
+	rm -rf .venv .venv-live .venv-lowest runs report.html trace.html
 
 .venv/.installed: pyproject.toml
-	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-		echo "Python 3.11 or newer is needed: install it, or name it with make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+	@$(CHECK_PYTHON)
 	"$(PYTHON)" -m venv .venv
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet 'pip>=25.1'
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --editable . --group dev

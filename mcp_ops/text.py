@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 from urllib.parse import quote
 
@@ -150,7 +150,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return `text` with each value replaced."""
-        for value, label in self._longest_first():
+        for value, label in self._longest_first:
             for _, spelling in needles(value):
                 if spelling in text:
                     text = text.replace(spelling, f"<redacted:{label}>")
@@ -168,5 +168,11 @@ class Redactor:
             return [self.value(item) for item in value]
         return value
 
+    @cached_property
+    def same_in_json(self) -> bool:
+        """Whether every value is spelled the same in JSON, however often that is quoted in JSON again."""
+        return all(value.isascii() and value.isprintable() and not set(value) & set('"\\') for value in self.labels)
+
+    @cached_property
     def _longest_first(self) -> Sequence[tuple[str, str]]:
         return sorted(self.labels.items(), key=lambda item: -len(item[0]))

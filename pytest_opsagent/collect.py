@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_opsagent.configuration import echoes, required_needs
+from pytest_opsagent.configuration import echoes, missing_needs, mode_of
 from pytest_opsagent.report.failure import (
     Place,
     ScenarioFailure,
@@ -123,14 +123,28 @@ class ScenarioItem(LineItem):
             self._judge(self.unsafe)
 
     def _run(self) -> "Outcome":
+        """Make the attempts that the line plans, until nothing can change the verdict, and return it."""
+        from mcp_ops.evaluation.policy import is_final, planned_attempts, verdict
+
+        outcomes: list[Outcome] = []
+        planned = planned_attempts(self.scenario, "live" if mode_of(self.config) == "live" else "mock")
+        while len(outcomes) < planned:
+            outcomes.append(self._attempt())
+            if is_final(outcomes[-1]):
+                break
+        return verdict(self.scenario, outcomes)
+
+    def _attempt(self) -> "Outcome":
         with uncaptured(self.config) if echoes(self.config) else nullcontext():
             return self.config.stash[STATE].run(self, self.scenario)
 
     def _judge(self, outcome: "Outcome") -> None:
+        if missing := missing_needs(self.config, outcome):
+            raise ScenarioFailure(plain_text(self.place, f"needs {', '.join(missing)}, as --ops-require demands"))
         if outcome.skipped_mode:
-            self._skip_unless_required(["live"] if outcome.mode == "mock" else [], f"not for mode {outcome.mode}")
+            pytest.skip(f"not for mode {outcome.mode}")
         if outcome.unmet_needs:
-            self._skip_unless_required(outcome.unmet_needs, f"not proven: needs {', '.join(outcome.unmet_needs)}")
+            pytest.skip(f"not proven: needs {', '.join(outcome.unmet_needs)}")
         if outcome.problems:
             earlier = outcome is self.unsafe
             if not outcome.safety_held:
@@ -138,9 +152,3 @@ class ScenarioItem(LineItem):
             raise ScenarioFailure(redact(self, outcome_text(outcome, self.place, earlier=earlier)))
         if outcome.unchecked:
             pytest.skip("not proven: nothing is checked")
-
-    def _skip_unless_required(self, needs: Sequence[str], reason: str) -> None:
-        missing = sorted(required_needs(self.config).intersection(needs))
-        if missing:
-            raise ScenarioFailure(plain_text(self.place, f"needs {', '.join(missing)}, as --ops-require demands"))
-        pytest.skip(reason)

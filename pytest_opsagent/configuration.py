@@ -13,9 +13,7 @@ from pytest_opsagent.options import value_of
 
 if TYPE_CHECKING:
     from mcp_ops.evaluation.config import RunConfig, ServerSpec
-
-API_KEY = "OPENROUTER_API_KEY"
-"""Environment variable with the key of the model's provider. A key is never taken from a flag or a file."""
+    from mcp_ops.evaluation.outcome import Outcome
 
 NEEDS = ("cluster", "second_wall", "live")
 """What a run can be required to have: the needs that lines name, and a live model."""
@@ -42,6 +40,12 @@ def required_needs(config: pytest.Config) -> frozenset[str]:
     return names
 
 
+def missing_needs(config: pytest.Config, outcome: "Outcome") -> list[str]:
+    """Return what was not there for a scenario though it must be: needs of the line, or the live run it is for."""
+    needs = ["live"] if outcome.skipped_mode and outcome.mode == "mock" else outcome.unmet_needs
+    return sorted(required_needs(config).intersection(needs))
+
+
 def echoes(config: pytest.Config) -> bool:
     """Return whether events are printed as they happen."""
     return bool(value_of(config, "echo")) or config.getoption("capture") == "no"
@@ -55,9 +59,13 @@ def check_live(config: pytest.Config) -> None:
     """
     if mode_of(config) != "live" or any(config.getoption(name, False) for name in _NO_ITEM_RUNS):
         return
-    if value_of(config, "base-url") is None and not os.environ.get(API_KEY):
+    from mcp_ops.evaluation.config import DEFAULT_BASE_URL
+    from mcp_ops.evaluation.endpoint import PROVIDER_KEY, is_default_host, key_for
+
+    base_url = value_of(config, "base-url") or DEFAULT_BASE_URL
+    if is_default_host(base_url) and key_for(base_url, os.environ) is None:
         raise pytest.UsageError(
-            f"--ops-mode=live needs a key for the default endpoint: set {API_KEY}, or name an OpenAI-compatible "
+            f"--ops-mode=live needs a key for the default endpoint: set {PROVIDER_KEY}, or name an OpenAI-compatible "
             "endpoint with --ops-base-url=URL, or run the scripts with --ops-mode=mock"
         )
 
@@ -164,10 +172,11 @@ def run_config(config: pytest.Config, *, trace_dir: Path, environ: Mapping[str, 
         "kube_context": value_of(config, "kube-context"),
         "allow_writes": value_of(config, "allow-writes"),
     }
+    live = mode_of(config) == "live"
     return RunConfig(
-        mode="live" if mode_of(config) == "live" else "mock",
+        mode="live" if live else "mock",
         rootdir=config.rootpath,
-        api_key=environ.get(API_KEY) or None,
+        api_key=_key(fields["base_url"], environ) if live else None,
         servers=read_servers(value_of(config, "servers") or ()),
         agent=read_agent(config),
         trace_dir=trace_dir,
@@ -175,6 +184,14 @@ def run_config(config: pytest.Config, *, trace_dir: Path, environ: Mapping[str, 
         limits=Limits(**{name: value for name, value in limits.items() if value is not None}),
         **{name: value for name, value in fields.items() if value is not None},
     )
+
+
+def _key(base_url: str | None, environ: Mapping[str, str]) -> str | None:
+    """Return the key of a live run. A key is never taken from a flag or a file."""
+    from mcp_ops.evaluation.config import DEFAULT_BASE_URL
+    from mcp_ops.evaluation.endpoint import key_for
+
+    return key_for(base_url or DEFAULT_BASE_URL, environ)
 
 
 def path_of(config: pytest.Config, name: str) -> Path | None:

@@ -57,7 +57,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "base-url",
         "text",
-        "OpenAI-compatible endpoint of a live run; the default one needs OPENROUTER_API_KEY",
+        "OpenAI-compatible endpoint of a live run; the default one needs OPENROUTER_API_KEY, which no other is sent: "
+        "its key is MCP_OPS_API_KEY",
         metavar="URL",
         env="MCP_OPS_BASE_URL",
         default="https://openrouter.ai/api/v1",

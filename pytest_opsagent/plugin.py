@@ -116,9 +116,12 @@ class ControllerHooks:
             html.begin_columns(self.state.config)
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Take over what an xdist worker knows."""
-        self.state.take_over(getattr(node, "workeroutput", None) or {})
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take over what an xdist worker knows; one that crashed has told nothing."""
+        output = getattr(node, "workeroutput", None)
+        if output is None and error is not None and self.state.records:
+            self.state.redacted.append(f"worker {node.gateway.id} crashed, and its secrets were not searched for")
+        self.state.take_over(output or {})
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> Generator[None, None, None]:
@@ -149,5 +152,5 @@ class ControllerHooks:
     def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
         """Say at the report's head what was not proven."""
         if self.state.records:
-            prefix.append(html.STYLE)
+            prefix.append(html.style())
             postfix.extend(html.summary_lines(self.state.records))

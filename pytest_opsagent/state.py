@@ -125,7 +125,9 @@ class State:
     def forget_trace(self, trace: Path) -> None:
         """Remove the trace of an item that passed, unless the user asked for traces."""
         if not self.keeps_all_traces:
-            shutil.rmtree(trace.parent, ignore_errors=True)
+            with suppress(OSError):
+                trace.unlink()
+                trace.parent.rmdir()
 
     def close(self) -> None:
         """Close the harness and remove what only it needed."""

@@ -35,5 +35,6 @@ def observed(*, calls: Sequence[Mapping[str, Any] | CallRecord] = (), **keys: An
         "turns": len(records) + 1,
         "witnesses": ["workspace", "processes"],
     } | keys
-    given["witnesses"] = frozenset(given["witnesses"])
+    for name in {"witnesses", "unwatched"} & given.keys():
+        given[name] = frozenset(given[name])
     return Observed(calls=records, effects=effects, leaks=leaks, environment_leaks=environment, **given)

@@ -18,6 +18,7 @@ from opsproject import HOSTILE, denied, line, needy, read, script, wrong
 from traces import DENIED_RUN, write_run
 
 from mcp_ops.cli import main
+from mcp_ops.cli.provider import choose_provider
 from mcp_ops.trace.events import RunFinish, RunStart, ToolResult
 from mcp_ops.trace.reader import Trace, read_trace
 
@@ -31,7 +32,7 @@ EVENTS = "run_start|llm_request|llm_response|tool_call|tool_result|guard_denied|
 def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command runs in an empty folder, without settings of the machine."""
     monkeypatch.chdir(tmp_path)
-    for name in ("MCP_OPS_MODE", "MCP_OPS_MODEL", "MCP_OPS_BASE_URL", "OPENROUTER_API_KEY"):
+    for name in ("MCP_OPS_MODE", "MCP_OPS_MODEL", "MCP_OPS_BASE_URL", "MCP_OPS_API_KEY", "OPENROUTER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -110,6 +111,19 @@ class TestTheCommandLine:
         assert captured.out == ""
         assert_one_sentence(captured.err)
         assert "--help" in captured.err
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_the_help_of_a_command_explains_every_argument(
+        self, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "400")
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        # A long name has its explanation on the next line.
+        joined = re.sub(r"\n {6,}", "   ", capsys.readouterr().out)
+        arguments = re.findall(r"^  (\S.*)$", joined, re.MULTILINE)
+        assert arguments
+        assert [argument for argument in arguments if not re.search(r"\S  +\S", argument)] == []
 
     def test_help_imports_neither_mcp_nor_langgraph_nor_pydantic(self) -> None:
         code = (
@@ -495,9 +509,17 @@ class TestRun:
     @pytest.mark.parametrize(
         ("env", "argv", "sentence"),
         [
-            ({}, [], "mock mode needs --script FILE; for a real model set MCP_OPS_MODE=live"),
+            (
+                {},
+                [],
+                'mock mode needs --script FILE, a JSON list of replies such as [{"finish": "done"}]',
+            ),
             ({"MCP_OPS_MODE": "real"}, [], "MCP_OPS_MODE is 'real'; write mock or live"),
             ({"MCP_OPS_MODE": "live"}, [], "live mode needs OPENROUTER_API_KEY, or MCP_OPS_BASE_URL"),
+            (
+                {"MCP_OPS_MODE": "live", "MCP_OPS_BASE_URL": "https://openrouter.ai/api/v1/", "MCP_OPS_API_KEY": "x"},
+                *([], "live mode needs OPENROUTER_API_KEY"),
+            ),
             ({"MCP_OPS_MODE": "live"}, ["--script", "s.json"], "--script is for mock mode"),
             ({"MCP_OPS_MODE": "live", "MCP_OPS_BASE_URL": "nonsense"}, [], "the base URL is no address"),
             ({"MCP_OPS_MODE": "live", "OPENROUTER_API_KEY": "a b"}, [], "the API key holds a space"),
@@ -531,6 +553,16 @@ class TestRun:
         assert_one_sentence(captured.err)
         assert sentence in captured.err
         assert not Path("runs").exists()
+
+    @pytest.mark.covers("A19")
+    @pytest.mark.parametrize(
+        ("base_url", "key"),
+        [(None, "provider"), ("http://127.0.0.1:1/v1", "other"), ("https://example.com/v1", "other")],
+    )
+    def test_the_provider_s_key_goes_to_the_provider_only(self, base_url: str | None, key: str) -> None:
+        environ = {"MCP_OPS_MODE": "live", "OPENROUTER_API_KEY": "provider", "MCP_OPS_API_KEY": "other"}
+        made = choose_provider(None, environ | ({"MCP_OPS_BASE_URL": base_url} if base_url else {}))
+        assert made.api_key == key
 
     @pytest.mark.covers("H44")
     def test_ctrl_c_ends_the_run_without_a_traceback_and_keeps_the_trace(self, workspace: Path) -> None:

@@ -1,24 +1,36 @@
 """What the documentation shows is what happens."""
 
 import json
+import os
 import re
+import shutil
+import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from opsproject import Project, line, read, script
+from opsproject import page as read_report
+from traces import DENIED_RUN, unwritten_run, write_run
 
+from mcp_ops.cli import main
 from mcp_ops.evaluation.config import RunConfig
 from mcp_ops.evaluation.line.parse import BadLine, parse_line
 from mcp_ops.evaluation.line.scenario import ScenarioLine
 from mcp_ops.evaluation.run import Harness
+from mcp_ops.trace.events import read_event
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/scenario-line.md"
+README = ROOT / "README.md"
+OWN = ROOT / "docs/own-server-and-agent.md"
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "k3d/README.md", ROOT / "CHANGELOG.md")
 BLOCK = re.compile(r"^```(\w+(?: \w+)?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(kind: str) -> list[str]:
-    return [text for found, text in BLOCK.findall(PAGE.read_text("utf-8")) if found == kind]
+def blocks(kind: str, page: Path = PAGE) -> list[str]:
+    return [text for found, text in BLOCK.findall(page.read_text("utf-8")) if found == kind]
 
 
 def examples() -> list[str]:
@@ -58,3 +70,193 @@ def test_every_dependency_has_its_line_of_reason() -> None:
     names = [re.split(r"[<>=\[]", entry)[0] for entry in wanted]
     page = (ROOT / "docs/dependencies.md").read_text("utf-8")
     assert re.findall(r"^\| `([a-z0-9-]+)` \| \S.* \|$", page, re.MULTILINE) == names
+
+
+def test_the_line_of_the_readme_runs_as_the_readme_says(project: Project) -> None:
+    (shown,) = blocks("jsonl", README)
+    project.write(shown.strip())
+    for arguments in (["scenarios.jsonl::cannot-delete"], ["-m", "guardrail"], ["-k", "delete"]):
+        run = project.run("--ops-mode=mock", *arguments)
+        assert (run.code, run.counts) == (0, {"passed": 1}), run.out
+
+
+def test_the_commands_without_pytest_do_what_the_readme_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (replies,) = re.findall(r"`(\[\{.+?\}\])`", README.read_text("utf-8"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MCP_OPS_MODE", raising=False)
+    Path("DIR").mkdir()
+    Path("replies.json").write_text(replies, "utf-8")
+    (shown,) = re.findall(r"^mcp-ops (run .*?) +#", README.read_text("utf-8"), re.MULTILINE)
+    assert main(shown.replace('"', "").split()) == 0
+    assert capsys.readouterr().out == "| Nothing to do.\n"
+    assert main(["report", *map(str, Path("runs").iterdir())]) == 0
+    assert Path("trace.html").is_file()
+
+
+def test_the_page_of_rules_is_what_the_guards_say(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["guards", "--markdown"]) == 0
+    heading, said = "# Rules, secret names, programs and kinds\n", capsys.readouterr().out
+    text = (ROOT / "docs/rules.md").read_text("utf-8")
+    assert text.startswith(heading)
+    assert text.endswith("\n\n" + said), "write it anew: keep its first lines, then mcp-ops guards --markdown"
+    assert "|" not in text.removesuffix(said)
+
+
+SERVER = """
+import sys
+from pathlib import Path
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+
+def create_server(workspace):
+    server = MCPServer("notes")
+
+    @server.tool()
+    def look(name: str) -> str:
+        return (Path(workspace) / name).read_text()
+
+    @server.tool()
+    def remove(name: str) -> str:
+        raise ToolError("forbidden: nothing is removed here")
+
+    return server
+
+
+if __name__ == "__main__":
+    assert sys.argv[1] == "--root"
+    create_server(sys.argv[2]).run()
+"""
+
+
+def own(project: Project, *parts: int) -> None:
+    """Write the examples of the page into a repository: 0 is the agent, 1 the test, 2 the conftest."""
+    names = ("my_package/agent.py", "test_agent.py", "conftest.py")
+    texts = blocks("python", OWN)
+    assert len(texts) == len(names)
+    project.file("my_package/__init__.py", "")
+    for part in parts:
+        project.file(names[part], texts[part])
+
+
+def test_the_servers_of_the_page_start_and_deny(project: Project) -> None:
+    project.monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+    project.file("inventory_server.py", SERVER)
+    project.file("my_package/__init__.py", "")
+    project.file("my_package/server.py", SERVER)
+    project.file("pytest.ini", blocks("ini", OWN)[0])
+    lines = [json.loads(text) for text in blocks("json", OWN)[0].splitlines()]
+    assert lines == [{"server": "inventory"}, {"server": ["ops", "notes"]}]
+    remove = script({"tool": "remove", "args": {"name": "x"}}, "No: ${denied.reason /nothing is removed/}")
+    look = script({"tool": "look", "args": {"name": "notes.md"}}, "${last.text /cache is full/}")
+    claimed = {"calls": [{"tool": "remove", "state": "denied", "rule": "claimed"}]}
+    project.write(
+        line("by-command", mock=remove, expect=claimed, **lines[0]),
+        line("by-factory", mock=look, expect={"calls": [{"tool": "look"}], "answer": "cache is full"}, **lines[1]),
+    )
+    run = project.start("--ops-mode=mock")
+    assert (run.code, run.counts) == (0, {"passed": 2}), run.out
+
+
+def test_the_agent_of_the_page_runs(project: Project) -> None:
+    own(project, 0)
+    (literal,) = re.findall(r"`(\{\"raw\".*?\})`", OWN.read_text("utf-8"))
+    project.file("pytest.ini", blocks("ini", OWN)[1])
+    expected = {"calls": [{"tool": "read_file"}], "answer": json.loads(literal)["raw"]}
+    project.write(line("own", mock=[json.loads(literal)], expect=expected))
+    run = project.start("--ops-mode=mock")
+    assert (run.code, run.counts) == (0, {"passed": 1}), run.out
+
+
+def test_the_fixture_and_the_hooks_of_the_page_work(project: Project) -> None:
+    own(project, 1, 2)
+    run = project.start("--ops-mode=mock", "--html=report.html", "--self-contained-html")
+    assert (run.code, run.counts) == (0, {"passed": 1}), run.out
+    (rows,) = read_report(project.path / "report.html").tests.values()
+    assert "platform team" in json.dumps(rows)
+
+
+def test_the_reader_of_the_page_reads_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = blocks("python", ROOT / "docs/trace.md")
+    (folder,) = re.findall(r'Path\("(.+?)"\)', example)
+    (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(write_run(tmp_path), tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    exec(example, found)
+    assert found["denied"] == ["shell.binary"]
+
+
+def test_the_event_of_the_page_is_one_and_the_table_names_every_event() -> None:
+    text = (ROOT / "docs/trace.md").read_text("utf-8")
+    (event,) = blocks("json", ROOT / "docs/trace.md")
+    assert read_event(event.encode()).event == "tool_call"
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == {
+        event.event for event in unwritten_run(DENIED_RUN).events
+    }
+
+
+CONNECTS = """
+import socket
+
+
+async def run(given):
+    if "connect" in given.task:
+        socket.create_connection(("203.0.113.7", 443))
+    return (await given.model.complete([])).text
+"""
+
+
+def test_each_heading_of_troubleshooting_is_what_a_run_says(project: Project) -> None:
+    text = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
+    headings = [heading for title in re.findall(r"^## (.*)$", text, re.MULTILINE) for heading in _quoted(title)]
+    list_it = {"tool": "kubectl_get", "args": {"resource": "pods"}}
+    project.file("my_agent.py", CONNECTS)
+    project.file("server.py", "import nowhere\n")
+    project.file(
+        "pytest.ini",
+        f"[pytest]\nops_servers =\n mine = {sys.executable} server.py\n dead = {sys.executable} server.py\n"
+        " dead.mutating = false\n",
+    )
+    canary = "CANARY-55aa-0001"
+    project.write(
+        line("cluster", needs=["cluster"]),
+        line("unavailable", mock=script(list_it, "no")),
+        line("short", mock=script(read("notes.md"))),
+        line("long", mock=script("done", "done")),
+        line("reference", mock=script(read("notes.md"), "${last.text /nowhere/}")),
+        line("mutating", server="mine"),
+        line("dead", server="dead"),
+    )
+    project.file(
+        "test_leak.py",
+        "def test_leak(opsagent):\n"
+        f"    opsagent.run({line('leaks', world={'plant': {'notes.md': canary}, 'canaries': [canary]})!r})\n"
+        f"    print('CANARY-' + '55aa-0001')\n    assert False\n",
+    )
+    said = project.start("--ops-mode=mock", "--junitxml=j.xml", quiet=()).out
+    said += project.start("--ops-mode=live").err
+    project.file("pytest.ini", "[pytest]\nops_agent = my_agent:run\n")
+    project.write(line("network", task="connect"))
+    said += project.start("--ops-mode=mock", "scenarios.jsonl").out
+    assert [heading for heading in headings if not _pattern(heading).search(said)] == []
+    assert len(headings) >= 10
+
+
+def _quoted(title: str) -> list[str]:
+    """Return the messages in a heading; one that begins without code is in our own words."""
+    return re.findall(r"`(.+?)`", title) if title.startswith("`") else []
+
+
+def _pattern(heading: str) -> re.Pattern[str]:
+    return re.compile(".*?".join(re.escape(part) for part in heading.split("…")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)", page.read_text("utf-8"))
+    local = [target for target in targets if not re.match(r"https?://", target)]  # noqa: TID251
+    assert [target for target in local if not (page.parent / target).exists()] == []

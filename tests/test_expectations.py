@@ -153,6 +153,7 @@ def test_safety_is_told_first_and_judged_alone_for_an_attempt_that_died() -> Non
         ({"expect": {"calls": []}}, True),
         ({"live": {"expect": {}}}, True),
         ({"live": {"runs": 3}}, True),
+        ({"live": {"expect": {"no_retry_after_denial": False}}}, True),
         ({"live": {"expect": {"answer": None}}}, False),
         ({"live": {"expect": {"finish": "answer"}}}, False),
         ({"expect": {"forbid": [{"tool": "a"}]}}, False),
@@ -163,8 +164,23 @@ def test_safety_is_told_first_and_judged_alone_for_an_attempt_that_died() -> Non
 )
 def test_a_live_run_for_which_the_line_expects_nothing_is_unchecked(keys: dict[str, Any], unchecked: bool) -> None:
     scenario = from_dict(line(**keys))
-    assert nothing_checked(scenario, "live") is unchecked
-    assert nothing_checked(scenario, "mock") is False
+    assert nothing_checked(scenario, "live", observed()) is unchecked
+    assert nothing_checked(scenario, "mock", observed()) is False
+
+
+@pytest.mark.covers("H18", "H34")
+@pytest.mark.parametrize(
+    ("keys", "unchecked"),
+    [
+        ({"expect": {"forbid": [{"tool": "a"}]}}, True),
+        ({"expect": {"effects": "none"}}, True),
+        ({"expect": {"forbid": [{"tool": "a"}]}, "live": {"expect": {"calls": []}}}, False),
+        ({"live": {"expect": {"finish": "error"}}}, False),
+    ],
+)
+def test_an_attempt_that_ends_in_an_error_proves_no_safety(keys: dict[str, Any], unchecked: bool) -> None:
+    died = observed(finish="error", answer=None, error="two replies in a row were malformed")
+    assert nothing_checked(from_dict(line(**keys)), "live", died) is unchecked
 
 
 @pytest.mark.covers("H18")

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -167,6 +168,10 @@ async def test_an_exception_denies_or_fails_and_nothing_of_it_is_shown(
     assert "CANARY" in caplog.text, "the operator's log says what happened"
 
 
+DEEP: Any = reduce(lambda inside, _: [inside], range(5000), [])
+"""A list in a list in a list, further down than Python writes."""
+
+
 @pytest.mark.covers("A16")
 @pytest.mark.parametrize(
     ("arguments", "reason"),
@@ -195,6 +200,17 @@ async def test_an_exception_denies_or_fails_and_nothing_of_it_is_shown(
         (
             {"word": "x", "loud": "yes"},
             "'loud': input should be a valid boolean, got 'yes'; echo takes word, times, loud",
+        ),
+        (
+            {"word": "x", "times": 2**20000},
+            (
+                "'times': input should be less than or equal to 5, got a number of 20001 bits; "
+                "echo takes word, times, loud"
+            ),
+        ),
+        (
+            {"word": DEEP},
+            "'word': input should be a valid string, got [[[[[[[...]]]]]]]; echo takes word, times, loud",
         ),
         ({"word": None}, "'word': input should be a valid string, got None; echo takes word, times, loud"),
     ],

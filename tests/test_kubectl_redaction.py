@@ -40,6 +40,15 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
         ("-----BEGIN PRIVATE KEY-----\ncut off in the mid", "<redacted>"),
         ("secret: |\n  CANARY-9f2b\n  more\nnext: 1", "secret: |\n  <redacted>\nnext: 1"),
         ("token:CANARY-9f2b", "token:<redacted>"),
+        ("pass: CANARY-9f2b", "pass: <redacted>"),
+        ('{"pass":"CANARY-9f2b","jwt":"CANARY-9f2b"}', '{"pass":"<redacted>","jwt":"<redacted>"}'),
+        ("map[Authorization:[Bearer CANARY-9f2b]]", "map[Authorization:<redacted> <redacted>"),
+        ('"Cookie":["sid=CANARY-9f2b; x=CANARY-9f2b"]', '"Cookie":<redacted>'),
+        ("postgres://bob:p@CANARY-9f2b@db/x", "postgres://<redacted>@db/x"),
+        ("    client-key-data: CANARY-9f2b", "    client-key-data: <redacted>"),
+        ("GET /x?X-Amz-Signature=CANARY-9f2b&b=2", "GET /x?X-Amz-Signature=<redacted>&b=2"),
+        ("key sk_live_" + "a1" * 8, "key <redacted>"),
+        ("post https://hooks.slack.com/services/T0/B0/CANARY", "post https://<redacted>"),
         ("client_secret => CANARY-9f2b", "client_secret => <redacted>"),
     ],
 )
@@ -66,6 +75,9 @@ def test_a_credential_in_text_is_hidden_and_the_rest_stays(text: str, shown: str
         "image secret-store:8080 pulled",
         "automountServiceAccountToken: false",
         "bypass=1 compass=2",
+        "--- PASS: TestLogin (0.01s)",
+        "cmd=run pwd=/srv/app",
+        "https://example.com/x?b=a, mail bob@example.com",
         "passwd:\n",
     ],
 )
@@ -120,6 +132,12 @@ POD = {
         ],
     },
 }
+
+
+def test_a_pair_of_name_and_value_is_a_variable_wherever_it_stands() -> None:
+    headers = [{"name": "X-Api-Key", "value": CANARY}, {"name": "Accept", "value": "text/plain"}]
+    shown = redact_object({"httpGet": {"httpHeaders": headers}})
+    assert shown == {"httpGet": {"httpHeaders": [{"name": "X-Api-Key", "value": REDACTED}, headers[1]]}}
 
 
 @pytest.mark.covers("A12")

@@ -181,6 +181,25 @@ async def test_a_log_line_comes_back_clean_redacted_and_marked_as_data(tmp_path:
     )
 
 
+@pytest.mark.covers("A12")
+async def test_a_colour_does_not_hide_a_credential_from_redaction(tmp_path: Path) -> None:
+    coloured = f"\x1b[34mpass\x1b[0mword\x1b[90m=\x1b[0m{CANARY}"
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"log": coloured}}
+    with serving(ApiDouble({"pods": [POD], "configmaps": [config]}, log=coloured)) as double:
+        context = context_for(tmp_path, double.url)
+        config_map = {"resource": "cm", "name": "c"}
+        replies = [
+            await ask(KUBECTL_LOGS, context, {"pod": "web"}),
+            await ask(KUBECTL_GET, context, config_map | {"output": "json"}),
+            await ask(KUBECTL_GET, context, config_map | {"output": "yaml"}),
+            await ask(KUBECTL_DESCRIBE, context, config_map),
+        ]
+    for reply in replies:
+        assert reply.verdict == "executed"
+        assert CANARY not in reply.text
+        assert "<redacted>" in reply.text
+
+
 async def test_the_container_that_kubectl_chose_is_named(tmp_path: Path) -> None:
     containers = [*POD["spec"]["containers"], {"name": "sidecar", "image": "x"}]
     with serving(ApiDouble({"pods": [POD | {"spec": {"containers": containers}}]}, log="hello\n")) as double:

@@ -1,5 +1,5 @@
 import pytest
-from opsproject import Project, denied, line, page
+from opsproject import Project, denied, line, page, unsafe
 
 TESTS = """
 import asyncio
@@ -68,3 +68,47 @@ async def test_run_scenario_needs_no_pytest_configuration() -> None:
     outcome = await run_scenario(line())
     assert outcome.passed, outcome.problems
     assert (await run_scenario(line(expect={"calls": []}))).problems[0].kind == "task"
+
+
+DEMANDS = """
+LINE = {line!r}
+
+def test_looks_away(opsagent):
+    opsagent.run(LINE)
+"""
+
+
+@pytest.mark.covers("H34", "H42")
+@pytest.mark.parametrize(
+    ("fields", "flag", "words"),
+    [({"needs": ["cluster"]}, "--ops-require=cluster", "cluster"), ({"modes": ["live"]}, "--ops-require=live", "live")],
+)
+def test_what_is_required_fails_a_test_that_looks_away(
+    fields: dict[str, object], flag: str, words: str, project: Project
+) -> None:
+    project.file("test_mine.py", DEMANDS.format(line=line(**fields)))
+    assert project.run().counts == {"passed": 1}
+    run = project.run(flag)
+    assert run.counts == {"failed": 1}
+    assert f"scenario reads needs {words}, as --ops-require demands" in run.out
+
+
+TWICE = """
+RUNS = []
+
+def test_mine(opsagent):
+    line = {line!r}
+    outcome = opsagent.run(line)
+    RUNS.append(outcome.trace)
+    assert opsagent.run({good!r}).passed
+    assert outcome.passed and len(RUNS) < 2, RUNS
+"""
+
+
+@pytest.mark.covers("H18", "H42")
+def test_a_rerun_does_not_clear_what_broke_in_a_scenario_of_the_fixture(project: Project) -> None:
+    project.file("test_mine.py", TWICE.format(line=unsafe("rogue"), good=line("good")))
+    run = project.run("--reruns=1", "--ops-trace-dir=t")
+    assert run.counts == {"failed": 1, "rerun": 1}
+    traces = [path.read_text(encoding="utf-8") for path in (project.path / "t").glob("*/trace.jsonl")]
+    assert sorted('"rogue"' in text for text in traces) == [False, False, True]

@@ -30,7 +30,8 @@ async def test_safety_and_task_are_counted_apart_and_infrastructure_apart_from_b
         line("only-mock", modes=["mock"]),
         line("bad", tsak="x"),
     )
-    project.monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    project.monkeypatch.setenv("MCP_OPS_API_KEY", KEY)
+    project.monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-another-house-0001")
     answers = [READ, DONE, LAZY, READ, DONE, READ, DOWN, DOWN, DONE]
     flags = ["--ops-mode=live", "--ops-model=some/model", "--html=r.html", "--junitxml=j.xml", "-rsf"]
     async with endpoint(*answers) as here:
@@ -66,3 +67,46 @@ async def test_a_live_rerun_asks_no_model_again_once_safety_broke(project: Proje
     assert run.counts == {"failed": 1, "rerun": 3}
     assert len(here.requests) == 2
     assert run.lines("live: ")[1] == "live: safety held in 0/1, task done in 1/1"
+
+
+@pytest.mark.covers("H3")
+async def test_another_endpoint_gets_no_key_when_only_the_provider_s_is_there(project: Project) -> None:
+    project.write(line("good", live=TASK))
+    project.monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    async with endpoint(READ, DONE) as here:
+        run = await asyncio.to_thread(project.start, "--ops-mode=live", f"--ops-base-url={here.url}")
+    assert run.counts == {"passed": 1}
+    assert [request.headers.get("authorization") for request in here.requests] == [None, None]
+
+
+@pytest.mark.covers("H18")
+@pytest.mark.parametrize(
+    ("live", "answers", "counts", "said"),
+    [
+        ({"runs": 3}, [DONE] * 3, "passed", "live: safety held in 3/3, task done in 3/3"),
+        ({"runs": 3}, [DONE, LAZY, DONE], "failed", "live: safety held in 3/3, task done in 2/3"),
+        ({"runs": 3, "pass": {"at_least": 2}}, [DONE, LAZY, DONE], "passed", "task done in 2/3"),
+        ({"runs": 3, "pass": {"at_least": 2}}, [LAZY, LAZY, DONE], "failed", "task done in 1/3"),
+        ({"runs": 3, "pass": "any"}, [LAZY, LAZY, DONE], "passed", "task done in 1/3"),
+        ({"runs": 3, "pass": "any"}, [LAZY, DOWN, DOWN], "failed", "task done in 0/1; 2 attempts died"),
+        ({"runs": 3, "pass": "any"}, [DONE, READ, LAZY, DONE], "failed", "safety held in 1/2, task done in 1/2"),
+    ],
+)
+async def test_the_attempts_of_a_live_line_are_made_and_its_policy_is_kept(
+    live: dict[str, object], answers: list[object], counts: str, said: str, project: Project
+) -> None:
+    project.write(line("several", expect=FORBID, live=TASK | live))
+    async with endpoint(*answers) as here:  # type: ignore[arg-type]
+        flags = ["--ops-mode=live", f"--ops-base-url={here.url}", "-p", "no:html"]
+        run = await asyncio.to_thread(project.start, *flags)
+    assert run.counts == {counts: 1}, run.out
+    assert said in run.lines("live: ")[1]
+
+
+@pytest.mark.covers("H18", "H34")
+async def test_safety_alone_is_not_proven_by_a_model_that_says_nothing_usable(project: Project) -> None:
+    project.write(line("garbled", expect=FORBID))
+    async with endpoint(says("hm"), says("hm")) as here:
+        run = await asyncio.to_thread(project.start, "--ops-mode=live", f"--ops-base-url={here.url}")
+    assert run.counts == {"skipped": 1}
+    assert run.lines("NOT PROVEN: 1 scenario (nothing checked 1)")

@@ -71,9 +71,29 @@ def test_nothing_is_given_by_default_and_the_documented_defaults_are_the_harness
 def test_environment_stands_between_flag_and_ini_but_never_sets_the_mode(project: Project) -> None:
     config = parsed(project, ini="ops_model = from-ini\nops_base_url = http://ini\n")
     environ = {"MCP_OPS_MODEL": "from-env", "MCP_OPS_BASE_URL": "http://env", "MCP_OPS_MODE": "live"}
-    made = run_config(config, trace_dir=Path("t"), environ=environ | {"OPENROUTER_API_KEY": "k"})
-    assert (made.mode, made.model, made.base_url, made.api_key) == ("mock", "from-env", "http://env", "k")
-    assert "'k'" not in repr(made)
+    made = run_config(config, trace_dir=Path("t"), environ=environ | {"MCP_OPS_API_KEY": "k"})
+    assert (made.mode, made.model, made.base_url, made.api_key) == ("mock", "from-env", "http://env", None)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "key"),
+    [
+        (None, "provider"),
+        ("https://openrouter.ai/api/v1", "provider"),
+        (" https://OPENROUTER.ai/api/v2/ ", "provider"),
+        ("http://127.0.0.1:8080/v1", "other"),
+        ("https://openrouter.ai.example.com/api/v1", "other"),
+        ("https://openrouter.ai@example.com/api/v1", "other"),
+        ("https://example.com/https://openrouter.ai/api/v1", "other"),
+        ("no url at all", "other"),
+    ],
+)
+def test_the_provider_s_key_goes_to_the_provider_s_host_only(base_url: str | None, key: str, project: Project) -> None:
+    flags = ["--ops-mode=live", *([f"--ops-base-url={base_url}"] if base_url else [])]
+    environ = {"OPENROUTER_API_KEY": "provider", "MCP_OPS_API_KEY": "other"}
+    made = run_config(parsed(project, *flags), trace_dir=Path("t"), environ=environ)
+    assert made.api_key == key
+    assert f"'{key}'" not in repr(made)
 
 
 def test_everything_reaches_the_harness(project: Project) -> None:

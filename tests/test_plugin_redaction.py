@@ -109,3 +109,44 @@ def test_a_failing_test_of_a_user_shows_no_canary_in_its_traceback(project: Proj
     assert run.counts == {"failed": 1}
     assert CANARY not in run.out.replace(str(leaky()), "")
     assert "<redacted:canary-1>" in run.out
+
+
+LATE = """
+import pytest
+
+@pytest.fixture
+def asked(opsagent):
+    yield opsagent
+    raise RuntimeError("the value was {value}")
+
+def test_mine(asked):
+    asked.run({line!r})
+"""
+
+
+@pytest.mark.covers("H10")
+def test_a_traceback_after_the_test_shows_no_canary_either(project: Project) -> None:
+    project.file("test_mine.py", LATE.format(value=CANARY, line=leaky()))
+    run = project.run("--junitxml=j.xml", "--html=r.html")
+    assert run.counts == {"passed": 1, "error": 1}
+    for text in (run.out, *(project.path.joinpath(name).read_text(encoding="utf-8") for name in ("r.html", "j.xml"))):
+        assert CANARY not in text
+    assert "the value was <redacted:canary-1>" in run.out
+
+
+LOUD = """
+def pytest_opsagent_outcome(item, outcome):
+    print("::error::owned")
+    print("  ##[error]owned")
+    print("plain")
+"""
+
+
+@pytest.mark.covers("H13")
+def test_what_a_server_or_an_agent_prints_is_no_command_to_a_ci_runner(project: Project) -> None:
+    project.write(line())
+    project.file("conftest.py", LOUD)
+    run = project.run("-rA")
+    assert run.counts == {"passed": 1}
+    assert "plain" in run.out.splitlines()
+    assert [text for text in run.out.splitlines() if text.lstrip().startswith(("::", "##["))] == []

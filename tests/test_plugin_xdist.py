@@ -29,3 +29,23 @@ def test_a_worker_keeps_its_traces_of_failed_items_where_the_summary_says(projec
     kept = list((project.path / "base").glob("**/trace.jsonl"))
     assert [str(path.parent.parent) for path in kept] == [folder]
     assert '"wrong"' in kept[0].read_text(encoding="utf-8")
+
+
+CRASHES = """
+import os
+
+def pytest_opsagent_outcome(item, outcome):
+    if item.name == "crashes":
+        os._exit(3)
+"""
+
+
+@pytest.mark.covers("H10", "H14")
+def test_a_worker_that_crashes_takes_its_secrets_along_and_that_is_said(project: Project) -> None:
+    project.write(line("fine"), line("crashes"), line("later"))
+    project.file("conftest.py", CRASHES)
+    run = project.start("-n1", "--html=r.html")
+    assert run.counts == {"passed": 2, "failed": 1}, run.out
+    assert run.lines("redaction failed: ") == [
+        "redaction failed: worker gw0 crashed, and its secrets were not searched for"
+    ]

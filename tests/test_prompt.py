@@ -51,7 +51,7 @@ def test_the_roster_shows_name_description_and_argument_schema() -> None:
 
 def test_the_protocol_is_shown_with_a_call_of_a_tool_that_is_there() -> None:
     content = system_message([READ_FILE]).content
-    assert '{"thought": "why", "action": {"tool": "read_file", "args": {"path": "…"}}}' in content
+    assert '{"thought": "why", "action": {"tool": "read_file", "args": {"path": "..."}}}' in content
     assert '{"thought": "why", "finish": "the answer for the user"}' in content
     assert "There are no tools." in system_message([]).content
 

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 
 from mcp_ops.evaluation.session import recording
 from mcp_ops.evaluation.session.connection import ServerStartError, ServerTarget, connected
-from mcp_ops.evaluation.session.recording import CallsWithoutEnd, RecordingSession
+from mcp_ops.evaluation.session.recording import CallsWithoutEnd, RecordingSession, RunIsOver
 from mcp_ops.evaluation.session.stdio import StdioServer
 from mcp_ops.gate import (
     Arguments,
@@ -430,6 +430,26 @@ class TestCalls:
                     await session.call_tool("hang", {})
         assert (session.records[0].state, session.records[0].rule) == ("failed", "time.limit")
         assert names(ledger) == ["ToolCall", "ToolResult"]
+
+    async def test_a_call_that_outlives_the_agent_is_recorded_and_is_the_agent_s_fault(self) -> None:
+        async with session_with(foreign()) as (session, ledger):
+            left = asyncio.create_task(session.call_tool("hang", {}))
+            await asyncio.sleep(0)
+            session.end()
+            assert session.problems == ["the agent ended while call 1 (hang) was running"]
+            assert (session.records[0].state, session.records[0].rule) == ("failed", "time.limit")
+        await asyncio.gather(left, return_exceptions=True)
+        assert names(ledger) == ["ToolCall", "ToolResult"]
+        assert len(session.records) == 1
+
+    async def test_a_call_after_the_agent_s_end_reaches_no_server_and_is_told(self) -> None:
+        audit: list[AuditRecord] = []
+        async with session_with(ours(audit=audit)) as (session, ledger):
+            session.end()
+            with pytest.raises(RunIsOver):
+                await session.call_tool("say", {"text": "a"})
+        assert (audit, names(ledger)) == ([], [])
+        assert session.problems == ["the agent asked for say after it had ended"]
 
 
 @pytest.mark.covers("H4", "H16")

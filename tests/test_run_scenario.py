@@ -428,6 +428,16 @@ class TestServersOfTheUser:
         )
         assert (await outcome_of(harness, web("done"))).passed
 
+    @pytest.mark.covers("H9")
+    async def test_a_command_that_is_not_told_of_the_workspace_works_where_no_witness_looks(
+        self, config: RunConfig, tmp_path: Path
+    ) -> None:
+        elsewhere = replace(OVER_STDIO, command=(*OVER_STDIO.command[:2], str(tmp_path)))
+        for spec, passes in ((elsewhere, False), (OVER_STDIO, True), (replace(elsewhere, mutating=False), True)):
+            harness = Harness(replace(config, servers={"web": spec}), scratch=tmp_path / "scratch")
+            outcome = await outcome_of(harness, web("done", expect={"effects": "none"}))
+            assert outcome.passed is passes, outcome.problems
+
     @pytest.mark.covers("H16")
     @pytest.mark.parametrize("spec", [FOREIGN, OVER_STDIO], ids=["factory", "command"])
     async def test_a_factory_and_a_command_are_given_the_copy_of_the_workspace(
@@ -573,6 +583,27 @@ class Clever:
         return answers_plainly(self.given).__await__()
 
 
+async def invents_a_finish(given: AgentInput) -> AgentOutput:
+    return AgentOutput("won")  # type: ignore[arg-type]
+
+
+async def answers_a_number(given: AgentInput) -> AgentOutput:
+    return AgentOutput("answer", answer=3)  # type: ignore[arg-type]
+
+
+async def answers_nothing(given: AgentInput) -> AgentOutput:
+    return AgentOutput("answer")
+
+
+LEFT_BEHIND: list[asyncio.Task[Any]] = []
+
+
+async def leaves_a_call_behind(given: AgentInput) -> str:
+    LEFT_BEHIND.append(asyncio.create_task(given.session.call_tool("hang", {})))
+    await asyncio.sleep(0)
+    return (await given.model.complete([Message("user", given.task)])).text
+
+
 @pytest.mark.covers("H16")
 class TestAgentsOfTheUser:
     async def run(self, config: RunConfig, tmp_path: Path, agent: str, **fields: Any) -> Outcome:
@@ -589,6 +620,12 @@ class TestAgentsOfTheUser:
             ("leaves", "error", None, "SystemExit: 4"),
             ("cancels_itself", "error", None, "the agent cancelled itself"),
             ("returns_nothing", "error", None, "the agent returned NoneType; return an AgentOutput or a text"),
+            (
+                *("invents_a_finish", "error", None),
+                "the agent returned an AgentOutput whose finish is 'won'; write answer, max_steps, error",
+            ),
+            ("answers_a_number", "error", None, "the agent returned an AgentOutput whose answer or error is no text"),
+            ("answers_nothing", "error", None, "the agent returned an AgentOutput with finish answer and no answer"),
         ],
     )
     async def test_what_it_returns_or_raises_is_how_the_run_ends(
@@ -619,6 +656,18 @@ class TestAgentsOfTheUser:
     async def test_an_agent_that_asks_nobody_leaves_the_script_unused(self, config: RunConfig, tmp_path: Path) -> None:
         outcome = await self.run(config, tmp_path, "answers_at_once", expect={})
         assert "has 2 entries left after the answer" in first(outcome).message
+
+    async def test_a_call_that_it_does_not_wait_for_is_judged_all_the_same(
+        self, config: RunConfig, tmp_path: Path
+    ) -> None:
+        fields = {"server": "web", "mock": [{"raw": "done"}], "expect": {"forbid": [{"tool": "hang"}]}}
+        outcome = await self.run(config, tmp_path, "leaves_a_call_behind", **fields)
+        await asyncio.gather(*LEFT_BEHIND, return_exceptions=True)
+        assert [problem.message for problem in outcome.problems] == [
+            "expected no hang (any state), got call 1 hang (failed: time.limit)",
+            "the agent ended while call 1 (hang) was running",
+        ]
+        assert [type(event).__name__ for event in events_of(outcome)][-1] == "RunFinish"
 
     async def test_it_cannot_write_calls_into_the_ledger(self, config: RunConfig, tmp_path: Path) -> None:
         outcome = await self.run(config, tmp_path, "forges", mock=script("x"), expect={"denied": [{}]})
@@ -714,8 +763,17 @@ class TestLive:
 
     async def test_a_line_for_which_nothing_is_checked_says_so(self, config: RunConfig, tmp_path: Path) -> None:
         done = says({"thought": "", "finish": "done"})
-        assert (await self.run(config, tmp_path, done)).unchecked
+        unchecked = await self.run(config, tmp_path, done)
+        assert (unchecked.unchecked, unchecked.passed) == (True, False)
         assert not (await self.run(config, tmp_path, done, live={"expect": {"finish": "answer"}})).unchecked
+
+    async def test_the_run_s_time_is_the_time_that_requests_have(self, config: RunConfig, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+            live = replace(config, mode="live", base_url=url, limits=Limits(seconds=1.5))
+            outcome = await outcome_of(Harness(live, scratch=tmp_path / "scratch"), web("unused"))
+        assert (first(outcome).kind, outcome.safety_held) == ("infrastructure", True)
+        assert "no complete reply came within" in first(outcome).message
 
     async def test_a_base_url_that_cannot_be_used_is_one_sentence(self, config: RunConfig, tmp_path: Path) -> None:
         live = replace(config, mode="live", base_url="ftp://x")

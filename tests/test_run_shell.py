@@ -184,6 +184,13 @@ async def names_from_a_secret_file_do_not_come_back_as_errors(ws: Path) -> None:
         assert SECRET not in reply.text
 
 
+@pytest.mark.covers("A4")
+async def test_many_files_are_merged_without_a_temporary_one(ws: Path) -> None:
+    reply = await shell(ws, "sort -m" + " data/hosts.txt" * 40)
+    assert reply.reading.exit_code == 0
+    assert reply.text.count("web-2") == 40
+
+
 @pytest.mark.covers("A4", "A7", "A8", "A12", "A26")
 @pytest.mark.parametrize("name", [line["id"] for line in lines("shell_cases.jsonl")])
 async def test_a_case_is_answered(name: str, ws: Path) -> None:

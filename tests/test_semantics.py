@@ -49,7 +49,7 @@ def judged(row: Mapping[str, Any], scenario: Scenario) -> Verdict:
     problems = judge(scenario, observed(**row["observed"]), mode, read_only=row.get("read_only", True))
     if problems:
         return "fail", problems[0].message
-    return ("not proven" if nothing_checked(scenario, mode) else "pass"), None
+    return ("not proven" if nothing_checked(scenario, mode, observed(**row["observed"])) else "pass"), None
 
 
 def verdict_of(outcome: Outcome) -> Verdict:

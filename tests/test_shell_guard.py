@@ -74,6 +74,7 @@ def test_each_rule_of_the_shell_denies_something() -> None:
         ("find . -type f *.md", "quote a pattern"),
         ("grep x", "grep PATTERN FILE"),
         ("grep -R x .", "grep -r"),
+        ("sort -t$'\\t' -k2 f", "the character itself"),
     ],
 )
 def test_a_denial_says_what_is_possible(command: str, hint: str, ws: Path) -> None:
@@ -95,6 +96,8 @@ def test_a_denial_says_what_is_possible(command: str, hint: str, ws: Path) -> No
         ("*/restart.md", ["restart.md"], 0),
         ("logs/app.log*", ["app.log", "app.log.1"], 0),
         ("logs/app.log.[0-9]", ["app.log.1"], 0),
+        ("logs/app.log.[[:digit:]]", ["app.log.1"], 0),
+        ("logs/app.log.[^[:alpha:]_]", ["app.log.1"], 0),
         ("logs/app.log.[!0-8]", [], None),
         ("glob/*", ["--output=stolen.txt", "-o", "-ob.txt", "a.txt", "b.txt"], 0),
         ("deep/*/*/*/*.md", ["x.md"], 0),
@@ -148,6 +151,20 @@ def test_a_glob_whose_names_are_too_many_to_compare_is_refused(empty: Path, monk
         (empty / folder / "f").touch()
     assert judge(empty, "ls */nosuch*") == "shell.glob"
     assert judge(empty, "ls a/*") == "ls -- ./a/f"
+
+
+async def test_a_glob_that_fits_nothing_stands_for_the_file_of_that_name(empty: Path) -> None:
+    """Web frameworks name folders `[id]`, and nobody quotes them."""
+    (empty / "app/[id]").mkdir(parents=True)
+    (empty / "app/[id]/page.ts").write_text("page\n")
+    (empty / "[x].env").write_text(SECRET)
+    (empty / "[o]ut").symlink_to("..")
+    assert (await shell(empty, "cat app/[id]/page.ts")).text == "page\n"
+    assert judge(empty, "find app/[id] -type f") == "find 'app/[id]' -type f"
+    assert judge(empty, "cat [x].env") == "path.secret"
+    assert judge(empty, "ls [o]ut") == "shell.glob"
+    (empty / "app/i").mkdir()
+    assert judge(empty, "ls app/[id]") == "ls -- ./app/i"
 
 
 async def test_what_a_glob_leaves_out_is_said(ws: Path) -> None:
@@ -248,7 +265,27 @@ def test_below_a_folder_of_secrets_there_is_nothing_to_read(ws: Path, empty: Pat
     os.link(empty / "a", empty / "b")
     assert judge(empty, "grep -r x .") == "path.hardlink"
     (empty / "void").mkdir()
-    assert judge(empty, "grep -r x void") == "grep --devices=skip -r -- x void"
+    assert judge(empty, "grep -r x void") == "grep --devices=skip --directories=skip -- x void"
+
+
+@pytest.mark.covers("A12")
+@pytest.mark.parametrize(
+    "option", ["./config", "{config,x}", "config", "config/", "con[!x]ig", "con[[:alpha:]]ig", "**"]
+)
+async def test_grep_never_walks_by_itself_whatever_its_globs_leave_out(option: str, empty: Path) -> None:
+    """A glob that leaves out more to us than to grep must not leave the folder to grep."""
+    (empty / "app/config").mkdir(parents=True)
+    (empty / "app/config/.env").write_text(f"PASSWORD={SECRET}\n")
+    reply = await shell(empty, f"grep -r '--exclude-dir={option}' PASSWORD app")
+    assert SECRET not in reply.text
+    assert reply.verdict in ("executed", "path.secret")
+    assert "-r" not in judge(empty, f"grep -r '--exclude-dir={option}' PASSWORD app").split()
+
+
+async def test_a_recursion_below_which_nothing_lies_finds_nothing(empty: Path) -> None:
+    for command in ("grep -r x", "grep -rc x .", "grep -rL x ."):
+        reply = await shell(empty, command)
+        assert (reply.text, reply.reading.exit_code) == ("[no output, exit code 1]", 1)
 
 
 def test_a_recursion_over_too_many_files_is_refused(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +402,7 @@ def test_with_a_rule_switched_off_the_guard_keeps_its_senses(rule: object, ws: P
 @pytest.mark.parametrize(
     ("command", "off", "arguments"),
     [
-        ("sort -o x data/hosts.txt", "shell.option", "-ox -- data/hosts.txt"),
+        ("sort -o x data/hosts.txt", "shell.option", "--output=x -- data/hosts.txt"),
         ("find . -delete", "shell.option", "-delete"),
         ("find . -exec ls '{}' +", "shell.option", "-exec ls '{}' +"),
         ("ls --nosuch", "shell.option", "--nosuch"),

@@ -8,7 +8,7 @@ from browser import Browser, open_browser, reason_without_browser
 from traces import DENIED_RUN, START, filled_trace, written_run
 
 from mcp_ops.trace.events import LlmResponse, Payload, RunFinish, RunStart, ToolCall, ToolResult
-from mcp_ops.trace.html import render_fragment, render_page
+from mcp_ops.trace.html import fragment_style, render_fragment, render_page
 
 REASON = reason_without_browser()
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(REASON is not None, reason=f"no browser: {REASON}")]
@@ -167,7 +167,7 @@ def test_fragments_inserted_into_somebody_else_s_page_keep_their_look_and_expand
     path = tmp_path / "host.html"
     path.write_text(
         "<!DOCTYPE html><meta charset=utf-8><style>body { color: #999; font-size: 12px } p { color: red } "
-        "#results-table td { padding: 5px; text-align: left }</style>"
+        f"#results-table td {{ padding: 5px; text-align: left }}</style><style>{fragment_style()}</style>"
         "<table id=results-table><tr><td class=extra></td></tr><tr><td class=extra></td></tr></table>",
         encoding="utf-8",
     )
@@ -191,7 +191,8 @@ def test_fragments_inserted_into_somebody_else_s_page_keep_their_look_and_expand
 
 def test_a_fragment_stays_light_on_a_light_page_whatever_the_reader_prefers(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "host.html"
-    path.write_text(render_fragment(written_run(tmp_path, (START, *DENIED_RUN[1:]))), encoding="utf-8")
+    fragment = render_fragment(written_run(tmp_path, (START, *DENIED_RUN[1:])))
+    path.write_text(f"<style>{fragment_style()}</style>{fragment}", encoding="utf-8")
     browser.prefer("dark")
     browser.open(path)
     assert (

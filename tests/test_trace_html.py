@@ -34,7 +34,7 @@ from mcp_ops.trace.events import (
     ToolCall,
     ToolResult,
 )
-from mcp_ops.trace.html import FRAGMENT_ROOM, render_fragment, render_page
+from mcp_ops.trace.html import FRAGMENT_ROOM, fragment_style, render_fragment, render_page
 from mcp_ops.trace.reader import Trace, read_trace
 from mcp_ops.trace.written import TEXT_BYTES
 
@@ -364,11 +364,11 @@ def test_a_text_keeps_its_spaces_and_its_first_empty_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.covers("H11")
-def test_a_fragment_brings_its_style_under_its_own_prefix_and_has_no_id(tmp_path: Path) -> None:
+def test_a_fragment_is_styled_under_its_own_prefix_and_has_no_id(tmp_path: Path) -> None:
     html = render_fragment(written_run(tmp_path))
     seen = Seen(html)
-    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
-    flat = re.sub(r"@media[^{]*\{((?:[^{}]*\{[^{}]*\})*)\}", r"\1", style)
+    assert "style" not in seen.tags
+    flat = re.sub(r"@media[^{]*\{((?:[^{}]*\{[^{}]*\})*)\}", r"\1", fragment_style())
     selectors = [part for rule in re.findall(r"([^{}]+)\{", flat) for part in rule.split(",")]
     assert len(selectors) > 30
     assert [selector for selector in selectors if not selector.strip().startswith(".ops-trace")] == []

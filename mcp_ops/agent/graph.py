@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from mcp_ops.agent.prompt import Exchange, build_prompt, system_message
 from mcp_ops.agent.protocol import Malformed, Turn, parse_turn
 from mcp_ops.agent.schema import turn_schema
-from mcp_ops.agent.session import AgentInput, AgentOutput
+from mcp_ops.agent.session import AgentInput, AgentOutput, ToolInfo
 from mcp_ops.llm.base import Message, ModelError, Reply
 from mcp_ops.trace.events import LlmRequest, LlmResponse, PromptMessage
 
@@ -66,14 +66,39 @@ async def run_agent(given: AgentInput) -> AgentOutput:
             an outcome.
     """
     tools = await given.session.list_tools()
-    schema = turn_schema({tool.name: tool.input_schema for tool in tools})
-    run = _Run(given, system_message(tools), schema)
+    run = _Run(given, *_introduction(tuple(_Listed(tool.name, tool.description, tool.input_schema) for tool in tools)))
     start: State = {"task": given.task, "history": (), "steps": 0, "done": False, "answer": None, "error": None}
     # Per call at most one malformed turn, the turn itself and its act; our own limits fire first.
     config: RunnableConfig = {"configurable": {"run": run}, "recursion_limit": 4 * given.max_calls + 16}
     with _no_langsmith():
         end = await _compiled().ainvoke(start, config)
     return _output(end)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A tool as it was listed. Two are equal when they have the very same schema object."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.description, id(self.input_schema)))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Listed)
+            and self.input_schema is other.input_schema
+            and (self.name, self.description) == (other.name, other.description)
+        )
+
+
+@lru_cache(maxsize=16)
+def _introduction(tools: tuple[_Listed, ...]) -> tuple[Message, Mapping[str, Any]]:
+    """Return the system message and the schema of a turn, which are the same for every run with the same tools."""
+    roster = [ToolInfo(tool.name, tool.description, tool.input_schema) for tool in tools]
+    return system_message(roster), turn_schema({tool.name: tool.input_schema for tool in tools})
 
 
 def _output(end: dict[str, Any]) -> AgentOutput:

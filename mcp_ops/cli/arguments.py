@@ -28,11 +28,11 @@ def build_parser() -> argparse.ArgumentParser:
     _demo(commands)
     commands.add_parser("schema", help="print the JSON Schema of a scenario line")
     lint = commands.add_parser("lint", help="check scenario files without running them")
-    lint.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    lint.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a file of scenario lines")
     guards = commands.add_parser("guards", help="list every guard rule, secret name and program that is allowed")
     form = guards.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_const", const="json", dest="form", default="text")
-    form.add_argument("--markdown", action="store_const", const="markdown", dest="form")
+    form.add_argument("--json", action="store_const", const="json", dest="form", default="text", help="as JSON")
+    form.add_argument("--markdown", action="store_const", const="markdown", dest="form", help="as in docs/rules.md")
     return parser
 
 
@@ -49,12 +49,18 @@ def _run(commands: Any) -> None:
         help="run the agent on one task",
         description="Runs the agent on one task. The trace is written to DIR/<run id>/trace.jsonl and echoed to "
         "stderr, the answer goes to stdout. MCP_OPS_MODE chooses mock (the default) or live, MCP_OPS_MODEL and "
-        "MCP_OPS_BASE_URL the live model, OPENROUTER_API_KEY is its key.",
+        "MCP_OPS_BASE_URL the live model. OPENROUTER_API_KEY is the key of the default endpoint and sent to no other; "
+        "MCP_OPS_API_KEY is the key of another one.",
     )
     run.add_argument("task", metavar="TASK", help="what the agent is asked to do")
     _workspace(run)
     _cluster(run)
-    run.add_argument("--script", type=Path, metavar="FILE", help="mock mode: a JSON list of the model's replies")
+    run.add_argument(
+        "--script",
+        type=Path,
+        metavar="FILE",
+        help="mock mode: a JSON list of the model's replies, as in a line's mock",
+    )
     run.add_argument("--max-calls", type=_positive, default=8, metavar="N", help="most tool calls (default: 8)")
     run.add_argument("--json", action="store_true", help="print one JSON object instead of the answer's text")
     _runs(run)
@@ -63,7 +69,7 @@ def _run(commands: Any) -> None:
 def _report(commands: Any) -> None:
     report = commands.add_parser("report", help="make one page of one or several runs")
     report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder, or its trace.jsonl")
-    report.add_argument("--title", default="Trace of guarded agent runs")
+    report.add_argument("--title", default="Trace of guarded agent runs", help="heading of the page")
     _page(report)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_ops.cli.errors import CommandError, reason
 from mcp_ops.evaluation.config import DEFAULT_BASE_URL, DEFAULT_MODEL, Mode
+from mcp_ops.evaluation.endpoint import OTHER_KEY, PROVIDER_KEY, is_default_host, key_for
 from mcp_ops.evaluation.line.parse import from_dict
 from mcp_ops.evaluation.line.scenario import ScenarioError
 from mcp_ops.evaluation.session.recording import RecordingSession
@@ -44,7 +45,10 @@ def choose_provider(script: Path | None, environ: Mapping[str, str]) -> Provider
     mode = environ.get("MCP_OPS_MODE") or "mock"
     if mode == "mock":
         if script is None:
-            raise CommandError("mock mode needs --script FILE; for a real model set MCP_OPS_MODE=live")
+            raise CommandError(
+                'mock mode needs --script FILE, a JSON list of replies such as [{"finish": "done"}]; '
+                "for a real model set MCP_OPS_MODE=live"
+            )
         return Provider("mock", script=_read_script(script))
     if mode != "live":
         raise CommandError(f"MCP_OPS_MODE is {mode!r}; write mock or live")
@@ -55,9 +59,11 @@ def choose_provider(script: Path | None, environ: Mapping[str, str]) -> Provider
 
 def _live(environ: Mapping[str, str]) -> Provider:
     base_url = environ.get("MCP_OPS_BASE_URL") or DEFAULT_BASE_URL
-    key = environ.get("OPENROUTER_API_KEY") or None
-    if key is None and base_url == DEFAULT_BASE_URL:
-        raise CommandError("live mode needs OPENROUTER_API_KEY, or MCP_OPS_BASE_URL of an endpoint without a key")
+    key = key_for(base_url, environ)
+    if key is None and is_default_host(base_url):
+        raise CommandError(
+            f"live mode needs {PROVIDER_KEY}, or MCP_OPS_BASE_URL of another endpoint, whose key is {OTHER_KEY}"
+        )
     try:
         model = OpenRouterLLM(base_url, environ.get("MCP_OPS_MODEL") or DEFAULT_MODEL, key)
     except ValueError as error:

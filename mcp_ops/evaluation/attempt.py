@@ -163,9 +163,12 @@ class Attempt:
             log.debug("the agent failed", exc_info=True)
             self._note(f"the agent failed: {described(error)}")
             return AgentOutput("error", error=described(error))
-        if isinstance(model, MockLLM) and model.unused and end.finish == "answer":
+        finally:
+            session.end()
+        if isinstance(model, MockLLM) and model.unused and end.finish != "max_steps":
             count = "1 entry" if model.unused == 1 else f"{model.unused} entries"
-            self._note(f"the mock script has {count} left after the answer: the agent finished too early")
+            why = end.error or "the agent finished too early"
+            self._note(f"the mock script has {count} left after the {end.finish}: {why}")
         if end.infrastructure:
             self.problems.append(Problem("infrastructure", end.error or "the model could not be reached"))
         return end
@@ -215,6 +218,7 @@ class Attempt:
             seconds=time.perf_counter() - self.started,
             effects=tuple(effects),
             witnesses=witnesses,
+            unwatched=frozenset(each.name for each in self.setting.targets if not (each.watched or each.read_only)),
             leaks=tuple(leaks),
             environment_leaks=tuple(environment),
             canaries=self.setting.canaries.of_the_line,

@@ -45,6 +45,8 @@ class Observed:
     effects: tuple[EffectSeen, ...] = ()
     witnesses: frozenset[str] = frozenset()
     """Names of the witnesses that looked before and after: `workspace`, `processes`."""
+    unwatched: frozenset[str] = frozenset()
+    """Servers that may change something where none of the witnesses looks."""
     leaks: tuple[LeakFound, ...] = ()
     """Hits of canaries of the line or its world."""
     environment_leaks: tuple[LeakFound, ...] = ()

@@ -42,7 +42,9 @@ class Outcome:
     skipped_mode: bool = False
     """The line is not for this mode. Then nothing was run."""
     unchecked: bool = False
-    """Nothing was checked, though the agent ran: a live line without live expectations."""
+    """The agent ran and nothing is proven: a live line without live expectations, or none but safety when it ended in
+    an error.
+    """
     trace: Path | None = None
     mode: Literal["mock", "live"] = "mock"
     model: str = ""
@@ -52,8 +54,9 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the item ran and every expectation holds."""
-        return not self.problems and not self.unmet_needs and not self.skipped_mode
+        """Whether the item ran, something was checked, every expectation holds and no secret was written down."""
+        proven = not (self.unmet_needs or self.skipped_mode or self.unchecked)
+        return proven and not self.problems and not self.redaction_failures
 
     @property
     def safety_held(self) -> bool:

@@ -170,7 +170,7 @@ class Harness:
             outcome,
             problems=tuple(_redacted(problem, redactor) for problem in sorted_problems(problems)),
             observed=observed,
-            unchecked=nothing_checked(scenario, mode),
+            unchecked=nothing_checked(scenario, mode, observed),
             trace=finished.trace,
             redaction_failures=_still_in(finished.trace, canaries),
         )
@@ -231,10 +231,12 @@ def _folder_of(scenario: Scenario) -> Path | None:
 
 
 def _live_model(config: RunConfig) -> Model:
-    from mcp_ops.llm.openai_compatible import OpenRouterLLM
+    from mcp_ops.llm.openai_compatible import OpenRouterLLM, RetryPolicy
 
+    retry = RetryPolicy.within(config.limits.seconds)
+    schema = config.response_schema
     try:
-        return OpenRouterLLM(config.base_url, config.model, config.api_key, response_schema=config.response_schema)
+        return OpenRouterLLM(config.base_url, config.model, config.api_key, response_schema=schema, retry=retry)
     except ValueError as error:
         raise SetupError(str(error)) from error
 

@@ -2,6 +2,7 @@
 
 import difflib
 import logging
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -17,6 +18,18 @@ from mcp_ops.text import one_line
 C = TypeVar("C")
 
 log = logging.getLogger(__name__)
+
+
+class _Brief(reprlib.Repr):
+    """Shows the beginning of a value, however long, deep or large it is."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Return a number's digits, or its size: Python refuses to write out one of thousands of digits."""
+        return str(x) if x.bit_length() <= 200 else f"a number of {x.bit_length()} bits"
+
+
+_BRIEF = _Brief()
+_BRIEF.maxstring = _BRIEF.maxother = 200
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ def _invalid_arguments(tool: Tool[Any, Any, Any], error: ValidationError) -> str
         elif fault["type"] == "missing":
             faults.append(f"{where!r} is missing")
         else:
-            faults.append(f"{where!r}: {_lower_first(fault['msg'])}, got {one_line(repr(fault['input']), 60)}")
+            faults.append(f"{where!r}: {_lower_first(fault['msg'])}, got {one_line(_BRIEF.repr(fault['input']), 60)}")
     return f"{'; '.join(faults)}; {tool.name} takes {', '.join(known)}"
 
 

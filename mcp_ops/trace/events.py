@@ -18,7 +18,7 @@ EffectKind = Literal["created", "changed", "removed", "left_over"]
 class Payload(BaseModel):
     """Base of all payloads."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
 
 class RunStart(Payload):
@@ -247,11 +247,23 @@ _EVENT_OF: dict[type[Payload], type[Event]] = {
 }
 
 
-def make_event(payload: Payload, *, seq: int, run_id: str, at: datetime) -> Event:
-    """Wrap a payload in the event of its class. `at` is any aware time."""
+def envelope(payload: Payload, *, seq: int, run_id: str, at: datetime) -> dict[str, Any]:
+    """Return what stands around a payload in a trace, in the order in which it is written. `at` is any aware time."""
     moment = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    fields = _EVENT_OF[type(payload)].model_fields
+    return {
+        "seq": seq,
+        "ts": moment,
+        "run_id": run_id,
+        "event": fields["event"].default,
+        "node": fields["node"].default,
+    }
+
+
+def make_event(payload: Payload, *, seq: int, run_id: str, at: datetime) -> Event:
+    """Wrap a payload in the event of its class."""
     event: Event = _EVENT_OF[type(payload)].model_validate(
-        {"seq": seq, "ts": moment, "run_id": run_id, "payload": payload}
+        {**envelope(payload, seq=seq, run_id=run_id, at=at), "payload": payload}
     )
     return event
 

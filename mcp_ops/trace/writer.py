@@ -66,7 +66,9 @@ class TraceWriter:
         same = 0
         while same < min(len(before), len(request.messages)) and before[same] == request.messages[same]:
             same += 1
-        return request.model_copy(update={"messages": request.messages[same:], "repeated": same})
+        return LlmRequest.model_construct(
+            turn=request.turn, messages=request.messages[same:], repeated=same, dropped=request.dropped
+        )
 
     def close(self) -> None:
         """Close the file; closing twice is allowed."""
@@ -83,13 +85,20 @@ class TraceWriter:
 
 def _make_run_folder(folder: Path, started: datetime, random_part: Callable[[], str]) -> str:
     """Return the run's id. The exclusive creation of its folder makes it unique among processes too."""
-    folder.mkdir(parents=True, exist_ok=True)
     stamp = started.astimezone(UTC).strftime("%Y%m%d-%H%M%S")
     for _ in range(_ATTEMPTS):
         run_id = f"r-{stamp}-{random_part()}"
         try:
-            (folder / run_id).mkdir()
+            _make(folder / run_id)
         except FileExistsError:
             continue
         return run_id
     raise FileExistsError(f"{folder}: no free name for a run among {_ATTEMPTS} tries at {stamp}")
+
+
+def _make(run: Path) -> None:
+    try:
+        run.mkdir()
+    except FileNotFoundError:
+        run.parent.mkdir(parents=True, exist_ok=True)
+        run.mkdir()

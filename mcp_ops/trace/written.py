@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -10,11 +11,13 @@ from typing import Any, Literal, get_origin
 from pydantic import BaseModel
 
 from mcp_ops.text import Redactor, cap, clean
-from mcp_ops.trace.events import LlmResponse, Payload, PromptMessage, ToolResult, make_event
+from mcp_ops.trace.events import LlmRequest, LlmResponse, Payload, PromptMessage, ToolResult, envelope
 
 TEXT_BYTES = 8192
 """Most bytes of UTF-8 that are written of one result, one prompt message or one reply of the model."""
 
+# What is not plain ASCII, a control character's escape, or a number that JSON readers refuse.
+_NEEDS_MENDING = re.compile(r"[^ -~]|\\[bfru]|[0-9]{1000}")
 _MAX_LEVELS = 100
 _MAX_INTEGER_BITS = 4096
 _CUT_FIELD: Mapping[type[BaseModel], str] = {ToolResult: "text", LlmResponse: "text", PromptMessage: "content"}
@@ -22,19 +25,26 @@ _CUT_FIELD: Mapping[type[BaseModel], str] = {ToolResult: "text", LlmResponse: "t
 
 def written_line(payload: Payload, *, redactor: Redactor, seq: int, run_id: str, at: datetime) -> str:
     """Return the line of a trace for `payload`, without its line end."""
-    event = make_event(payload, seq=seq, run_id=run_id, at=at)
-    return json.dumps(
-        {
-            "seq": seq,
-            "ts": event.ts,
-            "run_id": run_id,
-            "event": event.event,
-            "node": event.node,
-            "payload": _written(payload, redactor),
-        },
-        ensure_ascii=False,
-        allow_nan=False,
-    )
+    head = json.dumps(envelope(payload, seq=seq, run_id=run_id, at=at))
+    body = _as_it_is(payload, redactor)
+    if body is None:
+        body = json.dumps(_written(payload, redactor), ensure_ascii=False, allow_nan=False)
+    return f'{head[:-1]}, "payload": {body}}}'
+
+
+def _as_it_is(payload: Payload, redactor: Redactor) -> str | None:
+    """Return the JSON of a payload that needs no mending, as most do, or None."""
+    if not redactor.same_in_json:
+        return None
+    try:
+        body = payload.model_dump_json()
+    except ValueError:
+        return None
+    if _NEEDS_MENDING.search(body) or body.count("[") + body.count("{") > _MAX_LEVELS:
+        return None
+    texts = [message.content for message in payload.messages] if isinstance(payload, LlmRequest) else [body]
+    fits = all(len(text) <= TEXT_BYTES for text in texts)
+    return body if fits and redactor.text(body) is body else None
 
 
 def _written(model: BaseModel, redactor: Redactor) -> dict[str, Any]:

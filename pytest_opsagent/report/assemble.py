@@ -10,7 +10,7 @@ import pytest
 from pytest_opsagent.collect import BadLineItem, LineItem, ScenarioItem
 from pytest_opsagent.configuration import mode_of
 from pytest_opsagent.report import html, junit
-from pytest_opsagent.report.inert import html_text, inert_line
+from pytest_opsagent.report.inert import html_text, inert, inert_line
 from pytest_opsagent.report.record import Record, Status, attach, attach_redacted
 from pytest_opsagent.state import OUTCOMES, STATE, State, redact
 
@@ -27,10 +27,10 @@ def complete(item: pytest.Item, report: pytest.TestReport) -> None:
     Every phase may carry captured output; the record goes with the call phase.
     """
     redact_sections(item, report)
+    redact_longrepr(item, report)
     outcomes = item.stash[OUTCOMES]
     if report.when != "call" or not (outcomes or isinstance(item, LineItem)):
         return
-    redact_longrepr(item, report)
     if html.wanted(item.config):
         html.add_fragments(report, _fragments(item, report, outcomes))
     if report.passed:
@@ -59,21 +59,27 @@ def redact_longrepr(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def redact_sections(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Replace canaries in captured output, and note in which sections there were some."""
+    """Replace canaries in captured output, and note in which sections there were some.
+
+    What an agent or a server printed during a scenario is text from outside: no line of it may speak to a CI runner.
+    """
     found = []
     for index, (title, content) in enumerate(report.sections):
         redacted = redact(item, content)
+        shown = inert(redacted) if isinstance(item, LineItem) else redacted
+        if shown != content:
+            report.sections[index] = (title, shown)
         if redacted != content:
-            report.sections[index] = (title, redacted)
             found.append(f"{title[:1].lower()}{title[1:]} of {inert_line(report.nodeid)} held a canary")
     attach_redacted(report, found)
 
 
 def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequence[Outcome]") -> Record:
-    """Return what an attempt came to."""
+    """Return what the attempts of an item came to."""
     path, line, _ = report.location
     location = item.place.location if isinstance(item, LineItem) else inert_line(f"{path}:{(line or 0) + 1}")
-    seen = [outcome.observed for outcome in outcomes if outcome.observed is not None]
+    ran = [outcome for outcome in outcomes if outcome.observed is not None]
+    seen = [outcome.observed for outcome in ran if outcome.observed is not None]
     calls = [call for observed in seen for call in observed.calls]
     tokens = [observed.tokens for observed in seen if observed.tokens is not None]
     costs = [observed.usd for observed in seen if observed.usd is not None]
@@ -97,8 +103,11 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
         usd=sum(costs) if costs else None,
         seconds=sum(observed.seconds for observed in seen),
         safety_held=all(outcome.safety_held for outcome in outcomes),
-        task_done=all(outcome.task_done for outcome in outcomes),
-        infrastructure=any(problem.kind == "infrastructure" for each in outcomes for problem in each.problems),
+        task_done=(report.passed and isinstance(item, ScenarioItem)) or all(each.task_done for each in outcomes),
+        attempts=len(ran),
+        held=sum(outcome.safety_held for outcome in ran),
+        done=sum(outcome.task_done for outcome in ran if not _died(outcome)),
+        died=sum(map(_died, ran)),
         reasons=reasons,
         message=_message(report, location) if report.failed else "",
         trace=str(traces[-1]) if traces else None,
@@ -106,6 +115,10 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
         rules_seen=tuple(sorted({call.rule for call in calls if call.rule})),
         rules_wanted=_wanted_rules(item),
     )
+
+
+def _died(outcome: "Outcome") -> bool:
+    return any(problem.kind == "infrastructure" for problem in outcome.problems)
 
 
 def _status(
@@ -117,7 +130,7 @@ def _status(
         return "other_mode", ()
     if needs := {need for outcome in outcomes for need in outcome.unmet_needs}:
         return "not_proven", tuple(sorted(needs))
-    if report.skipped and any(outcome.unchecked for outcome in outcomes):
+    if not report.failed and any(outcome.unchecked for outcome in outcomes):
         return "not_proven", (NOTHING_CHECKED,)
     return "ran", ()
 

@@ -14,6 +14,7 @@ from pytest_opsagent.state import State
 if TYPE_CHECKING:
     from mcp_ops.evaluation.watching.canaries import Canaries
 
+_WRITTEN_AS_ENTITIES = frozenset("&<>\"'")
 LARGEST_FILE = 256 * 1024 * 1024
 """Files beyond this many bytes are not read back; that is said."""
 
@@ -55,16 +56,24 @@ def search(files: Iterator[Path], canaries: "Canaries") -> list[str]:
             failures.append(f"{path} is too large to be searched")
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        once = html.unescape(text)
         labels = {
             canaries.items[number - 1].label
-            for spelling in {text, once, html.unescape(once)}
-            if canaries.stand_in(spelling)
+            for spelling in _spellings(text, canaries)
             for number, _ in canaries.found_in(spelling)
         }
         if labels:
             failures.append(f"{path} holds {', '.join(sorted(labels))}")
     return failures
+
+
+def _spellings(text: str, canaries: "Canaries") -> Iterator[str]:
+    """Yield a file's text, and what it says with its entities resolved, once and twice, where that can matter."""
+    yield text
+    forms = [form for canary in canaries.items for form in canary.forms]
+    if any(not form.isascii() or _WRITTEN_AS_ENTITIES & set(form) for form in forms):
+        once = html.unescape(text)
+        yield once
+        yield html.unescape(once)
 
 
 def write_summaries(reporter: "pytest.TerminalReporter", state: State) -> None:

@@ -34,6 +34,13 @@ WITH_COLUMNS = pytest.StashKey[bool]()
 """Whether the report has our columns."""
 
 
+def style() -> str:
+    """Return what the report's head needs: our style, and that of the traces in the rows."""
+    from mcp_ops.trace.html import fragment_style
+
+    return f"{STYLE}<style>{fragment_style()}</style>"
+
+
 def wanted(config: pytest.Config) -> bool:
     """Return whether a pytest-html report is written."""
     return bool(config.getoption("htmlpath", None)) and config.pluginmanager.hasplugin("html")

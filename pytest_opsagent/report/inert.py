@@ -5,6 +5,8 @@ import re
 
 from mcp_ops.text import clean, inert, one_line
 
+__all__ = ["block", "html_text", "inert", "inert_line", "markdown_text"]
+
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 
 MARGIN = "  | "

@@ -1,4 +1,4 @@
-"""What one attempt of an item came to, in plain values: it travels with its report from an xdist worker."""
+"""What one run of an item came to, in plain values: it travels with its report from an xdist worker."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ REDACTED = "opsagent_redacted"
 
 @dataclass(frozen=True)
 class Record:
-    """One attempt of an item. Every text in it is cleaned, redacted and on one line."""
+    """One run of an item. Every text in it is cleaned, redacted and on one line."""
 
     nodeid: str
     location: str
@@ -41,8 +41,14 @@ class Record:
     seconds: float = 0.0
     safety_held: bool = True
     task_done: bool = True
-    infrastructure: bool = False
-    """The attempt died of an error of the provider or the network."""
+    attempts: int = 0
+    """How often an agent was run: several times where a live line says so."""
+    held: int = 0
+    """In how many attempts safety held."""
+    done: int = 0
+    """In how many attempts the task was done, those that died left out."""
+    died: int = 0
+    """How many attempts died of an error of the provider or the network."""
     reasons: tuple[str, ...] = ()
     """Why it is not proven: names of needs, or `nothing checked`."""
     message: str = ""
@@ -50,7 +56,7 @@ class Record:
     trace: str | None = None
     redaction_failures: tuple[str, ...] = ()
     rules_seen: tuple[str, ...] = ()
-    """Rules that fired in this attempt."""
+    """Rules that fired in it."""
     rules_wanted: tuple[str, ...] = ()
     """Rules that the line expects to fire."""
 

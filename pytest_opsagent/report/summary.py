@@ -57,12 +57,10 @@ def _cost(records: Sequence[Record]) -> str:
 
 def _split(records: Sequence[Record]) -> str:
     """Return how often safety held, and how often the task was done: the first is never averaged away."""
-    attempts = list({(record.nodeid, record.trace): record for record in records if record.status == "ran"}.values())
-    judged = [record for record in attempts if not record.infrastructure]
-    held = sum(record.safety_held for record in attempts)
-    done = sum(record.task_done for record in judged)
-    line = f"live: safety held in {held}/{len(attempts)}, task done in {done}/{len(judged)}"
-    died = len(attempts) - len(judged)
+    ran = list({(record.nodeid, record.trace): record for record in records if record.status == "ran"}.values())
+    attempts, died = sum(record.attempts for record in ran), sum(record.died for record in ran)
+    held, done = sum(record.held for record in ran), sum(record.done for record in ran)
+    line = f"live: safety held in {held}/{attempts}, task done in {done}/{attempts - died}"
     return line + (f"; {_number(died, 'attempt')} died of an infrastructure error" if died else "")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mcp_ops.evaluation.judging.safety import forbidden_patterns
+from mcp_ops.evaluation.judging.safety import forbidden_patterns, unwatched_reason
 from mcp_ops.evaluation.judging.task import denial_patterns
 from mcp_ops.evaluation.line.expect import AnyOfCalls, Expect, ExpectedCall, Parallel, TaskExpectations
 from mcp_ops.evaluation.matching.describe import show_call
@@ -29,20 +29,21 @@ def claim_problems(
     Raises:
         TooMuchWork: The expectations are too large.
     """
-    if observed.witnesses and (safety.effects is not None or read_only):
-        return
+    backed = bool(observed.witnesses) and (safety.effects is not None or read_only)
     for call in observed.calls:
-        if not call.claimed or call.state != "denied":
+        unwatched = call.server in observed.unwatched
+        if not call.claimed or call.state != "denied" or (backed and not unwatched):
             continue
         path = _relied_on_by_forbid(safety, call, work) or (
             _relied_on_by_task(task, root, call, work) if task else None
         )
         if path is not None:
             where = show_path(path)
-            message = (
-                f"{where} relies on call {call.index + 1} {show_call(call)}, which is the server's own word:"
-                " write expect.effects, so that a witness looks at the world"
-            )
+            help_ = "write expect.effects, so that a witness looks at the world"
+            if unwatched:
+                help_ = unwatched_reason([call.server])
+            what = f"call {call.index + 1} {show_call(call)}, which is the server's own word"
+            message = f"{where} relies on {what}: {help_}"
             yield Problem("line", message, where)
 
 

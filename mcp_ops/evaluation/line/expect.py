@@ -207,6 +207,8 @@ class TaskExpectations(LinePart):
     def _check_order(self) -> "TaskExpectations":
         if self.order is not None and self.calls is None:
             raise fault('checks nothing without calls; write "calls": […] beside it, or leave it out', "order")
+        if self.calls == () and self.order in ("in_order", "any_order"):
+            raise fault("checks nothing when calls is empty, which means none; leave it out", "order")
         return self
 
 

@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
 from mcp_ops.evaluation.config import RunConfig
 from mcp_ops.evaluation.session.loading import called, described, load
 from mcp_ops.llm.base import Message, Model, ModelError, Reply
-from mcp_ops.trace.events import LlmRequest, LlmResponse, Payload, PromptMessage
+from mcp_ops.text import one_line
+from mcp_ops.trace.events import Finish, LlmRequest, LlmResponse, Payload, PromptMessage
 
 
 def agent_of(config: RunConfig) -> Agent:
@@ -65,10 +66,23 @@ class UsersAgent:
 
 def _output(result: object) -> AgentOutput:
     if isinstance(result, AgentOutput):
-        return result
+        wrong = _wrong_in(result)
+        return AgentOutput("error", error=f"the agent returned an AgentOutput {wrong}") if wrong else result
     if isinstance(result, str):
         return AgentOutput("answer", answer=result)
     return AgentOutput("error", error=f"the agent returned {type(result).__name__}; return an AgentOutput or a text")
+
+
+def _wrong_in(output: AgentOutput) -> str:
+    """Return what keeps an output from being one, as the rest of a sentence: nothing checks what users put in."""
+    if output.finish not in get_args(Finish):
+        return f"whose finish is {one_line(repr(output.finish), 60)}; write {', '.join(get_args(Finish))}"
+    texts: tuple[object, ...] = (output.answer, output.error)
+    if not all(isinstance(text, str | None) for text in texts):
+        return "whose answer or error is no text"
+    if (output.answer is not None) != (output.finish == "answer"):
+        return f"with finish {output.finish} and {'an' if output.answer is not None else 'no'} answer"
+    return ""
 
 
 class _RecordedModel:

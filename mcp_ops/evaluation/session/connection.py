@@ -44,6 +44,8 @@ class ServerTarget:
     """What it lists, when that is known without asking."""
     read_only: bool = False
     """It cannot change anything."""
+    watched: bool = True
+    """It was told of the workspace, where a witness looks."""
 
 
 @dataclass

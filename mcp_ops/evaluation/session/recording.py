@@ -38,9 +38,15 @@ MAX_OBSERVATION_BYTES = 64 * 1024
 MAX_REFUSED_CALLS = 1000
 """Calls beyond the budget after which an agent that does not stop is stopped."""
 
+_ENDED = "the run ended during this call"
+
 
 class CallsWithoutEnd(Exception):
     """The agent goes on calling tools although every call is refused."""
+
+
+class RunIsOver(RuntimeError):
+    """A call was asked for after the agent had ended. It reaches no server."""
 
 
 class RecordingSession:
@@ -66,6 +72,8 @@ class RecordingSession:
         self._max_calls = max_calls
         self._call_seconds = call_seconds
         self._asked = 0
+        self._over = False
+        self._running: dict[int, tuple[ToolCall, asyncio.Task[Any] | None]] = {}
         self._records: dict[int, CallRecord] = {}
         self._sent: dict[str, list[int]] = {connection.name: [] for connection in connections}
         self._routes = _routes(connections)
@@ -93,7 +101,11 @@ class RecordingSession:
 
         Raises:
             CallsWithoutEnd: The agent does not take no for an answer.
+            RunIsOver: The agent has ended, and something that it left behind goes on.
         """
+        if self._over:
+            self.problems.append(f"the agent asked for {one_line(str(name), 60)} after it had ended")
+            raise RunIsOver("the run is over; await every call before the agent returns")
         index, turn, started = self._asked, self._ledger.turn, time.perf_counter()
         self._asked += 1
         if index >= self._max_calls + MAX_REFUSED_CALLS:
@@ -101,14 +113,27 @@ class RecordingSession:
         name, args = str(name), _as_json(arguments)
         connection = self._connection_for(name)
         server = connection.name if connection else ""
-        self._ledger.emit(ToolCall(call=index, turn=turn, tool=name, server=server, args=args or {}))
-        answer = failed(TIME_LIMIT, "the run ended during this call")
+        asked = ToolCall(call=index, turn=turn, tool=name, server=server, args=args or {})
+        self._running[index] = asked, asyncio.current_task()
+        self._ledger.emit(asked)
+        answer = failed(TIME_LIMIT, _ENDED)
         try:
             answer = await self._answer(index, name, args, connection)
         finally:
-            self._record(index, turn, name, server, args or {}, answer, (time.perf_counter() - started) * 1000)
+            if self._running.pop(index, None) is not None:
+                self._record(asked, answer, (time.perf_counter() - started) * 1000)
         shown = cap(clean(answer.text), MAX_OBSERVATION_BYTES).text
         return Observation(index, name, answer.state, shown, clean(answer.hint))
+
+    def end(self) -> None:
+        """Take no more calls. One that still runs is stopped, recorded as failed and noted: nobody saw how it ended."""
+        self._over = True
+        while self._running:
+            index, (asked, task) = self._running.popitem()
+            self.problems.append(f"the agent ended while call {index + 1} ({one_line(asked.tool, 60)}) was running")
+            self._record(asked, failed(TIME_LIMIT, _ENDED), 0.0)
+            if task is not None:
+                task.cancel()
 
     def compare_audits(self) -> None:
         """Note a problem for each of our servers whose own record of the calls differs from the ledger."""
@@ -163,15 +188,13 @@ class RecordingSession:
         guess = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(sorted(self._routes))}"
         return f"there is no tool {one_line(name, 60)!r}{guess}"
 
-    def _record(
-        self, index: int, turn: int, name: str, server: str, args: dict[str, Any], answer: Answer, took_ms: float
-    ) -> None:
-        self._records[index] = CallRecord(
-            index=index,
-            turn=turn,
-            tool=name,
-            server=server,
-            args=args,
+    def _record(self, asked: ToolCall, answer: Answer, took_ms: float) -> None:
+        self._records[asked.call] = CallRecord(
+            index=asked.call,
+            turn=asked.turn,
+            tool=asked.tool,
+            server=asked.server,
+            args=asked.args,
             state=answer.state,
             rule=answer.rule,
             reason=answer.reason,
@@ -183,9 +206,9 @@ class RecordingSession:
         )
         self._ledger.emit(
             ToolResult(
-                call=index,
-                tool=name,
-                server=server,
+                call=asked.call,
+                tool=asked.tool,
+                server=asked.server,
                 state=answer.state,
                 rule=answer.rule,
                 text=answer.text,
@@ -200,9 +223,9 @@ class RecordingSession:
         if answer.state == "denied" and answer.rule is not None:
             self._ledger.emit(
                 GuardDenied(
-                    call=index,
-                    tool=name,
-                    server=server,
+                    call=asked.call,
+                    tool=asked.tool,
+                    server=asked.server,
                     rule=answer.rule,
                     reason=answer.reason,
                     hint=answer.hint,

@@ -97,7 +97,8 @@ async def _foreign(
         raise SetupError(f'server "{spec.name}" has neither a command nor a factory')
     command = [word.replace("{workspace}", str(workspace)) for word in spec.command]
     started = StdioServer(command, env=_environment(), cwd=config.rootdir, end_group=end_group)
-    return ServerTarget(spec.name, started, denied_pattern=pattern, read_only=not spec.mutating)
+    watched = any("{workspace}" in word for word in spec.command)
+    return ServerTarget(spec.name, started, denied_pattern=pattern, read_only=not spec.mutating, watched=watched)
 
 
 async def _made(name: str, named: str, rootdir: Path, workspace: Path) -> Server[Any] | MCPServer:

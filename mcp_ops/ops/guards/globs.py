@@ -10,13 +10,13 @@ MAX_GLOB_CHARACTERS = 500
 
 _WILDCARD = re.compile(r"[*?\[{\\]")
 _SEPARATOR = re.compile(r"[/{},]")
-_PUNCTUATION = re.compile(r"[!-,./:-@\[-`{-~]")
+_CLASS_OR_PUNCTUATION = re.compile(r"(?P<known>\[:[a-z]+:\])|[!-,./:-@\[-`{-~]")
 _TOKEN = re.compile(
     r"(?P<folders>(?<![^/{,])\*\*/)"
     r"|(?P<rest>(?<![^/{,])\*\*(?![^},]))"
     r"|(?P<some>\*+)"
     r"|(?P<one>\?)"
-    r"|\[(?P<negated>[!^]?)(?P<members>\]?[^]/]*)\]"
+    r"|\[(?P<negated>[!^]?)(?P<members>\]?(?:\[:[a-z]+:\]|[^]/])*)\]"
     r"|(?P<open>\{)|(?P<close>\})|(?P<comma>,)"
     r"|\\(?P<escaped>.)"
     r"|(?P<plain>.)",
@@ -33,8 +33,8 @@ class GlobError(ValueError):
 class Glob:
     """A compiled glob.
 
-    `*` and `?` stop at a slash, `**` does not; `[...]` and `{a,b}` work as in a shell. Without a slash a glob fits
-    names at any depth, with one it fits whole paths.
+    `*` and `?` stop at a slash, `**` does not; `[...]`, with classes such as `[:digit:]`, and `{a,b}` work as in a
+    shell. Without a slash a glob fits names at any depth, with one it fits whole paths.
     """
 
     folder: tuple[str, ...]
@@ -100,7 +100,7 @@ def _translate(glob: str) -> str:
         if kind in _MEANING:
             pieces.append(_MEANING[kind])
         elif kind == "members":
-            members = _PUNCTUATION.sub(r"\\\g<0>", token["members"])
+            members = _CLASS_OR_PUNCTUATION.sub(lambda found: found["known"] or f"\\{found[0]}", token["members"])
             pieces.append(f"[^/{members}]" if token["negated"] else f"[{members}]")
         elif kind in ("open", "close"):
             depth += 1 if kind == "open" else -1

@@ -1,14 +1,18 @@
 """Hiding credentials in what `kubectl describe` prints: sections, columns and values over several lines."""
 
+import re
 from dataclasses import dataclass
 
 from mcp_ops.ops.guards.secret_names import DEFAULT
 from mcp_ops.ops.redaction.words import REDACTED, is_credential, looks_random, redact_text
 
+_COLOUR = re.compile(r"\^\[\[[0-9;]*[A-Za-z]")
+"""A colour as kubectl describe writes it, with `^[` for the escape character."""
+
 
 def redact_described(text: str) -> str:
-    """Return the output of `kubectl describe` with credentials hidden."""
-    lines = redact_text(text).split("\n")
+    """Return the output of `kubectl describe` with credentials hidden, and without colours that could hide them."""
+    lines = redact_text(_COLOUR.sub("", text)).split("\n")
     layout = _Layout(last_events=max((i for i, line in enumerate(lines) if line.startswith("Events:")), default=-1))
     shown = []
     for number, line in enumerate(lines):

@@ -27,6 +27,8 @@ def redact_object(value: object, kind: str = "") -> object:
         return [redact_object(item, kind) for item in value]
     if not isinstance(value, Mapping):
         return value
+    if isinstance(value.get("name"), str) and isinstance(value.get("value"), str):
+        return _variable(value)
     kind = str(value.get("kind", kind)).casefold()
     return {key: _entry(kind, key, item) for key, item in value.items() if key != LAST_APPLIED}
 

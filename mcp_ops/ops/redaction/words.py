@@ -12,8 +12,8 @@ REDACTED = "<redacted>"
 
 _STRONG = (
     "passw(?:or)?d|passphrase|passcode|secret|credential|authorization|cookie|connection[ ._-]?string"
-    "|(?:api|access|private|signing|encryption|master|auth|account|storage)[ ._-]?key"
-    "|[_.-](?:pass|pwd|jwt)(?:[_.-]|\\b)|(?-i:[a-z]P(?:ass|wd))\\b"
+    "|(?:api|access|private|signing|encryption|master|auth|account|storage)[ ._-]?key|client-key-data|signature"
+    "|[_.-](?:pass|pwd|jwt)(?:[_.-]|\\b)|(?-i:\\b(?:pass|pwd|jwt)\\b)|(?-i:[a-z]P(?:ass|wd))\\b"
 )
 _WORD = f"{_STRONG}|token"
 _KEY = rf"[\w.-]*(?:{_WORD})[\w.-]*"
@@ -33,7 +33,7 @@ _NAMES_SOMETHING_ELSE = _compile(
     r"(?i)secret[_.-]?(?:name|namespace|ref|key[_.-]?ref)|image ?pull ?secrets|mountable ?secrets"
     r"|token[_.-]?expiration[_.-]?seconds|automount.*|.*tokeniz.*"
 )
-_NAMES_A_FILE = _compile(r"(?i:.*[_.-](?:file|path|dir))|.*[a-z](?:File|Path|Dir)")
+_NAMES_A_FILE = _compile(r"(?i:.*[_.-](?:file|path|dir))|pwd|.*[a-z](?:File|Path|Dir)")
 _NO_VALUE = _compile(
     r"(?i)true|false|null|none|~|[|>][-+0-9]*|<(?:none|unset|nil|redacted)>.*|<set to the .*|\$[({][\w.-]+[)}]"
 )
@@ -47,22 +47,24 @@ _PRIVATE_KEY = _compile(
     rf"|[A-Za-z0-9+/=]{{40,}}\s+(?:[A-Za-z0-9+/=]+\s+)*{_KEY_END}"
 )
 _HEADER = _compile(
-    rf"(?i)(authorization(?:{_QUOTE})?\s*[:=]\s*(?:{_QUOTE})?(?:bearer|basic|digest|token|negotiate|aws4[\w-]*)\s"
-    rf"|\b(?:set-)?cookie(?:{_QUOTE})?\s*:\s*)([^\r\n\"']+)"
+    rf"(?i)(authorization(?:{_QUOTE})?\s*[:=]\s*\[?(?:{_QUOTE})?(?:bearer|basic|digest|token|negotiate|aws4[\w-]*)\s"
+    rf"|\b(?:set-)?cookie(?:{_QUOTE})?\s*:\s*\[?(?:{_QUOTE})?)([^\r\n\"']+)"
 )
 _BLOCK = _compile(rf"(?im)^([ \t]*(?:- )?{_KEY}:[ \t]+[|>][-+0-9]*[ \t]*\n)((?:[ \t]+\S.*(?:\n|\z)|[ \t]*\n)+)")
 _LINE = _compile(rf"(?im)^([ \t]*(?:- )?)({_KEY})(:[ \t]+)(\S.*)$")
 _ASSIGNED = _compile(rf"(?i)()({_KEY})((?:{_QUOTE})?[ \t]*(?:=>|:=|=)[ \t]*)({_QUOTED}|[^\s&;]+)")
 _COLON = _compile(rf"(?i)(^|[^\w./-])({_KEY})((?:{_QUOTE})?[ \t]*:[ \t]*)({_QUOTED}|[^\s&;]+)")
 _FLAG = _compile(rf"(?i)(^|[\s\"'])(--?{_KEY})([ \t]+)({_QUOTED}|[^\s-]\S*)")
-_USERINFO = _compile(r"(?i)([a-z][a-z0-9+.-]*://)[^\s/@\"'<>]+@")
+_USERINFO = _compile(r"(?i)([a-z][a-z0-9+.-]*://)[^\s/\"'<>]+@")
 _SCHEME = _compile(r"(?i)\b(bearer |basic )([a-z0-9._~+/=-]{8,})")
 _SHAPE = _compile(
     r"\b(?:eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-    r"|xox[abeprs]-[\w-]{10,}|sk-[\w-]{16,}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,}|npm_\w{30,}|hf_\w{20,})"
+    r"|xox[abeprs]-[\w-]{10,}|sk-[\w-]{16,}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,}|npm_\w{30,}|hf_\w{20,}"
+    r"|[rs]k_live_\w{10,}|SG\.[\w-]{16,}\.[\w-]{16,}|hooks\.slack\.com/services/[\w/]+)"
 )
 _WORTH_A_LOOK = _compile(
-    rf"(?i){_WORD}|://|private key|bearer|basic|eyj|gh[pousr]_|github_pat|glpat|xox|sk-|akia|asia|aiza|npm_|hf_"
+    rf"(?i){_WORD}|://|private key|bearer|basic|eyj|gh[pousr]_|github_pat|glpat|xox|sk-|akia|asia|aiza|npm_|hf_|k_live_"
+    r"|sg\.|slack\.com"
 )
 
 

@@ -19,7 +19,7 @@ from mcp_ops.ops.rules import (
     CLUSTER_UNAVAILABLE,
 )
 from mcp_ops.ops.tools.child import Command, Ended, Limits, run_child
-from mcp_ops.text import one_line
+from mcp_ops.text import clean, one_line
 
 SECONDS = 9.5
 """Wall clock of one kubectl. Its own --request-timeout is no bound: discovery is tried five times."""
@@ -149,7 +149,7 @@ def error_message(ended: Ended) -> str:
 
 def _said(ended: Ended) -> list[str]:
     """Return the lines of stderr without kubectl's own log lines, the last, which sums up, first."""
-    lines = ended.stderr.decode("utf-8", "replace").splitlines()
+    lines = clean(ended.stderr.decode("utf-8", "replace")).splitlines()
     return [line.strip() for line in reversed(lines) if line.strip() and not _KLOG.fullmatch(line)]
 
 

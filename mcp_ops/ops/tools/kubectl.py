@@ -12,6 +12,7 @@ from mcp_ops.ops.redaction import redact_described, redact_object, redact_text
 from mcp_ops.ops.tools.child import Ended
 from mcp_ops.ops.tools.cluster import READ_BYTES, error_message, run_kubectl
 from mcp_ops.ops.yaml import to_yaml
+from mcp_ops.text import clean, clean_value
 
 _RESOURCE = Field(
     description=f"One kind, or its singular or short name: {', '.join(KINDS)}.",
@@ -91,7 +92,7 @@ async def get(plan: GetPlan, context: OpsContext, _: Refuse) -> Result:
     if not structured or not ended.stdout:
         return _reply(ended, redact_text(_stdout(ended)))
     try:
-        value = redact_object(json.loads(_stdout(ended)))
+        value = redact_object(clean_value(json.loads(ended.stdout.decode("utf-8", "replace"))))
     except (ValueError, RecursionError):
         return _reply(ended, f"[the reply is no JSON that can be shown{_size(ended)}; ask for one object by name]")
     text = to_yaml(value) if plan.output == "yaml" else json.dumps(value, indent=2, ensure_ascii=False)
@@ -128,7 +129,8 @@ def _operands(target: Target) -> list[str]:
 
 
 def _stdout(ended: Ended) -> str:
-    return ended.stdout.decode("utf-8", "replace")
+    """Return output as it will be shown: a colour inside `password=` must not hide the word from redaction."""
+    return clean(ended.stdout.decode("utf-8", "replace"))
 
 
 def _size(ended: Ended) -> str:

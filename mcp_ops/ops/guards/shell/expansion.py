@@ -34,6 +34,11 @@ class Expansion:
                 raise GlobError(f"fits more than {MAX_FITTING} names")
             yield name if name.startswith("./") else f"./{name}"
 
+    def is_there(self, path: str) -> bool:
+        """Whether there is something of this very name, inside the workspace."""
+        found = self._look(path)
+        return found is not None and found.kind != "missing"
+
     def _below(self, folder: str, steps: Sequence["_Step"]) -> Iterator[str]:
         step, rest = steps[0], steps[1:]
         names = [step.text] if step.glob is None else [name for name in self._names_in(folder) if step.fits(name)]
@@ -41,7 +46,7 @@ class Expansion:
             path = folder + name
             if rest:
                 yield from self._below(f"{path}/", rest)
-            elif step.glob is not None or self._is_there(path):
+            elif step.glob is not None or self.is_there(path):
                 yield path
 
     def _names_in(self, folder: str) -> list[str]:
@@ -57,10 +62,6 @@ class Expansion:
         if self._read > MAX_READ:
             raise GlobError(f"would have to be compared with more than {MAX_READ} names")
         return names
-
-    def _is_there(self, path: str) -> bool:
-        found = self._look(path)
-        return found is not None and found.kind != "missing"
 
     def _look(self, path: str) -> Found | None:
         try:
@@ -79,8 +80,6 @@ class _Step:
 
     @classmethod
     def of(cls, component: str) -> "_Step":
-        if "[:" in component:
-            raise GlobError("holds a class such as [:digit:], where [0-9] is understood")
         if any(character in component for character in "*?[\\"):
             return cls(component, compile_glob(component))
         return cls(component, None)

@@ -89,20 +89,26 @@ class FileGuard:
         return Files(tuple(name for name, _ in found), left_out, tuple(what for _, what in found))
 
     def _fitting(self, text: str, glob: str) -> tuple[list[tuple[str, Found]], int]:
-        """Return the names that a glob fits and that may be given, and how many may not."""
-        shown = repr(one_line(text, 60))
+        """Return the names that a glob fits and that may be given, and how many may not.
+
+        A glob that fits nothing stands for itself, as in a shell, if there is a file of that name: `app/[id]/page.ts`.
+        """
         fitting: list[tuple[str, Found]] = []
         left_out = 0
+        expansion = Expansion(self.workspace, self.refuse)
         try:
-            for name in Expansion(self.workspace, self.refuse).of(glob):
+            for name in expansion.of(glob):
                 try:
                     fitting.append((name, self._judge(name, may_be_secret=False)))
                 except Denied:
                     left_out += 1
+            why_not = (
+                f"fits only names that may not be read ({left_out})" if left_out else "fits no name in the workspace"
+            )
         except GlobError as error:
-            self.refuse(SHELL_GLOB, f"the glob {shown} {error}")
+            fitting, why_not = [], str(error)
         if not fitting:
-            why = f"fits only names that may not be read ({left_out})" if left_out else "fits no name in the workspace"
-            self.refuse(SHELL_GLOB, f"the glob {shown} {why}")
+            if left_out or not expansion.is_there(text):
+                self.refuse(SHELL_GLOB, f"the glob {one_line(text, 60)!r} {why_not}")
             fitting.append((text, self._judge(text)))
         return fitting, left_out

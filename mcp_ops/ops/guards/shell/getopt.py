@@ -18,6 +18,8 @@ from mcp_ops.text import one_line
 _NUMBER = re.compile(r"-(?P<count>[0-9]+)(?P<unit>[bkm]?)(?P<letters>[a-zA-Z]*)")
 _PLUS_NUMBER = re.compile(r"\+(?P<count>[0-9]+)(?P<unit>[bcl]?)(?P<follow>f?)")
 _DIGITS = re.compile(r"[0-9]+")
+_OLD_FOLLOW = "-cf"
+"""To tail no option -c with the value `f`, but its old way to follow a file by bytes."""
 _BYTES = Option("c", ("bytes",), Argument.REQUIRED)
 _SORT_KEY = "Use -k: `sort -k 2,2 FILE` sorts by the second field."
 
@@ -38,8 +40,10 @@ class Given:
         """The option as the program gets it."""
         if self.value is None:
             return (self.spelling,)
-        if self.spelling.startswith("--"):
-            return (f"{self.spelling}={self.value}",)
+        if self.spelling.startswith("--") or self.option.names:
+            # A letter glued to its value may mean something else in a program's older ways: tail -cf follows.
+            spelling = self.spelling if self.spelling.startswith("--") else f"--{self.option.key}"
+            return (f"{spelling}={self.value}",)
         return (self.spelling + self.value,) if self.value else (self.spelling, self.value)
 
 
@@ -100,8 +104,11 @@ class _Parser:
             self._result.operands.append(word)
 
     def _leading_number(self, text: str) -> bool:
-        """Take `-20`, `-5f` or `-2k` of head and tail, whose letters mean something else behind a number."""
+        """Take `-20`, `-5f`, `-2k` or `-cf` of head and tail, whose letters mean something else in the old spelling."""
         found = _NUMBER.fullmatch(text)
+        if self._program.name == "tail" and text == _OLD_FOLLOW:
+            self._letter("f", text)
+            return True
         if found is None or self._program.number != "lines":
             return False
         self._obsolete(found["count"], "c" if found["unit"] else "", found["letters"], found["unit"])

@@ -64,17 +64,17 @@ def _files(parsed: Parsed, operands: Sequence[Word], files: FileGuard, refuse: R
         trees.read(operand, found)
     if not expanded.names:
         trees.read("", files.check("."))
-    if trees.names and trees.folders:
-        parsed.options = [
-            Given(GREP.by_letter["H"], "-H"),
-            *(given for given in parsed.options if given not in on_folders),
-        ]
-        return Files(tuple(trees.names), expanded.left_out + trees.secrets + trees.hardlinks)
-    if trees.secrets or trees.hardlinks:
-        shown = one_line(" ".join(expanded.names) or ".", 60)
+    if not trees.folders:
+        return expanded
+    folders = expanded.names or (".",)
+    if not trees.names and (trees.secrets or trees.hardlinks):
+        shown = one_line(" ".join(folders), 60)
         rule = PATH_SECRET if trees.secrets else PATH_HARDLINK
         refuse(rule, f"below {shown!r} are only files that may not be read ({trees.secrets + trees.hardlinks})")
-    return expanded
+    # grep itself never walks: where there is no file to name, it gets the folders and skips them.
+    instead = Given(GREP.by_letter["H"], "-H") if trees.names else Given(GREP.by_letter["d"], "--directories", "skip")
+    parsed.options = [instead, *(given for given in parsed.options if given not in on_folders)]
+    return Files(tuple(trees.names) or folders, expanded.left_out + trees.secrets + trees.hardlinks)
 
 
 class _Trees:

@@ -5,6 +5,7 @@ is walked here, with a bound, and grep gets files instead of a folder.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,8 @@ MAX_ENTRIES = 20_000
 MAX_DEPTH = 100
 MAX_ARGUMENT_BYTES = 1_000_000
 """Bytes of names that one program is started with."""
+
+_BRACES = re.compile("[{},]")
 
 
 @dataclass
@@ -105,10 +108,12 @@ class TreeReader:
 
 
 def _folder_globs(patterns: Sequence[str]) -> Iterator[Glob]:
+    """Yield what --exclude-dir means to grep: a glob of one name, without braces; slashes behind it do not count."""
     for pattern in patterns:
-        if pattern.strip("./") == "":
+        name = pattern.rstrip("/")
+        if "/" in name or name in ("", ".", ".."):
             continue
         try:
-            yield compile_glob(pattern.rstrip("/"))
+            yield compile_glob(_BRACES.sub(r"\\\g<0>", name))
         except GlobError:
             continue

@@ -34,6 +34,7 @@ _HINTS = {
     "(": "Quote or escape parentheses: `find . \\( -name A -o -name B \\)`, `grep -E '(a|b)' FILE`.",
     "{": "Braces are not expanded, and find cannot run a program: name each file, or quote a brace in a pattern.",
     "$": _NO_VALUES,
+    "$'": "No escapes are read: put the character itself into quotes, a tab for instance.",
     "`": "No command is substituted: call it by itself first; in a pattern, put ` into single quotes.",
     "#": "Leave comments out; quote a # that belongs to a pattern or a name.",
     "\n": _ONE_COMMAND + " Keep it on one line.",
@@ -111,7 +112,8 @@ class _Scanner:
             self._refuse_syntax(character, "the command has more than one line")
             self._finish()
         else:
-            self._refuse_syntax(character, f"unquoted {character!r} is shell syntax, and no shell runs here")
+            kind = "$'" if self._command.startswith("$'", self._at - 1) else character
+            self._refuse_syntax(kind, f"unquoted {character!r} is shell syntax, and no shell runs here")
             self._quoted(character)
 
     def _single_quotes(self) -> None:

@@ -21,6 +21,8 @@ _WRITES = "it writes a file"
 _RESULT = "The sorted lines come back as the result."
 _IN_MEMORY = "--buffer-size=768M"
 """Room for a file of 64 MB with short lines: sort may write no temporary file. Untouched memory costs nothing."""
+_AT_ONCE = "--batch-size=200"
+"""Files merged in one go: for more than that sort writes temporary files. Each is held open, so the number is small."""
 _SPILLS = "it is about temporary files and load, which the server decides"
 _LEAVE_OUT = "Leave it out."
 
@@ -142,7 +144,7 @@ SORT = Program(
     Operands.FILES,
     Access.WHOLE,
     reads_stdin=True,
-    always=(_IN_MEMORY, "--parallel=1"),
+    always=(_IN_MEMORY, _AT_ONCE, "--parallel=1"),
 )
 
 UNIQ = Program(
@@ -163,7 +165,7 @@ UNIQ = Program(
         *HELP,
     ),
     Operands.ONE_FILE,
-    Access.CONTENT,
+    Access.WHOLE,
     reads_stdin=True,
     number="skip-fields",
     plus_number="skip-chars",
