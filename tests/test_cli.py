@@ -396,11 +396,11 @@ class TestRun:
             monkeypatch.setenv("MCP_OPS_MODE", "live")
             monkeypatch.setenv("MCP_OPS_BASE_URL", model.url)
             monkeypatch.setenv("MCP_OPS_MODEL", "some/model")
-            monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+            monkeypatch.setenv("MCP_OPS_API_KEY", KEY)
             status = await asyncio.to_thread(main, ["run", "What do the notes say?", "--workspace", str(workspace)])
         assert status == 0
         captured = capsys.readouterr()
-        assert captured.out == "| It is full. <redacted:OPENROUTER_API_KEY>\n"
+        assert captured.out == "| It is full. <redacted:MCP_OPS_API_KEY>\n"
         assert [request.body["model"] for request in model.requests] == ["some/model"] * 2
         assert model.requests[0].headers["authorization"] == f"Bearer {KEY}"
         trace, written = only_run()

@@ -177,7 +177,7 @@ DECOYS = {
 def test_a_decoy_stands_in_its_own_file_and_nowhere_else() -> None:
     for value, home in DECOYS.items():
         holders = [path for folder in ("demo_workspace", "scenarios", "docs") for path in files_under(ROOT / folder)]
-        found = [str(path.relative_to(ROOT)) for path in holders if value in path.read_text("utf-8")]
+        found = [str(path.relative_to(ROOT)) for path in holders if value.encode() in path.read_bytes()]
         assert found == [f"demo_workspace/{home}"]
 
 

@@ -60,7 +60,8 @@ def find_kubectl(workspace: Path, explicit: Path | None = None) -> Path | None:
     on_path = [folder / "kubectl" for folder in folders if folder.is_absolute()]
     for candidate in on_path if explicit is None else [explicit.absolute()]:
         inside = any(path.is_relative_to(workspace) for path in (candidate, candidate.resolve()))
-        if candidate.is_file() and os.access(candidate, os.X_OK) and not inside:
+        # Not Path.is_file, which raises for a folder of PATH that this user may not enter.
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK) and not inside:  # noqa: PTH113
             return candidate
     return None
 
