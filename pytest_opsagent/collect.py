@@ -17,6 +17,7 @@ from pytest_opsagent.report.failure import (
     represent,
     represent_fault,
 )
+from pytest_opsagent.report.inert import inert_line
 from pytest_opsagent.state import STATE, begin, redact, uncaptured
 
 if TYPE_CHECKING:
@@ -143,6 +144,8 @@ class ScenarioItem(LineItem):
             raise ScenarioFailure(plain_text(self.place, f"needs {', '.join(missing)}, as --ops-require demands"))
         if outcome.skipped_mode:
             pytest.skip(f"not for mode {outcome.mode}")
+        if outcome.skipped is not None:
+            pytest.skip(f"not proven: {inert_line(outcome.skipped)}")
         if outcome.unmet_needs:
             pytest.skip(f"not proven: needs {', '.join(outcome.unmet_needs)}")
         if outcome.problems:

@@ -70,6 +70,17 @@ def check_live(config: pytest.Config) -> None:
         )
 
 
+def check_kubeconfig(config: pytest.Config) -> None:
+    """Refuse a kubeconfig that is not there: its scenarios would only be skipped.
+
+    Raises:
+        pytest.UsageError: The named file is not there.
+    """
+    named = path_of(config, "kubeconfig")
+    if named is not None and not named.is_file():
+        raise pytest.UsageError(f"--ops-kubeconfig: {named} is no file; name the kubeconfig of the cluster to read")
+
+
 def read_servers(lines: Sequence[str]) -> "dict[str, ServerSpec]":
     """Read the lines of `ops_servers`.
 
@@ -149,6 +160,7 @@ def check(config: pytest.Config) -> None:
         pytest.UsageError: One sentence that names the setting and says what to write instead.
     """
     check_live(config)
+    check_kubeconfig(config)
     read_agent(config)
     if lines := value_of(config, "servers"):
         read_servers(lines)

@@ -200,6 +200,7 @@ def test_a_bad_line_keeps_its_id_and_tags_as_far_as_they_can_be_read(text: str, 
         ('{"id": True}', 8, "the word True is not JSON; write true, false, null or a string in double quotes"),
         ('{"id": "a"} {"id": "b"}', 13, "more text follows the JSON object; write one object a line"),
         ('{"id": "a"}\r{"id": "b"}', 13, "more text follows the JSON object; write one object a line"),
+        ("# note", 1, "a comment begins with //, on a line of its own"),
         ('{"id": "a"} //', 13, "a comment stands inside the object; a comment is a line of its own"),
         ('{"id": "a", "task": "t", "id": "b"}', 26, 'the key "id" stands twice in one object; leave one out'),
         ('{"x": {"a": 1, "\\u0061": 2}}', 16, 'the key "\\u0061" stands twice in one object; leave one out'),
@@ -263,7 +264,7 @@ def test_a_wrong_key_or_value_is_one_sentence_at_its_column(keys: Mapping[str, A
     assert text[bad.column - 1 :].startswith(place)
 
 
-RESERVED = ["v", "confirm", "known", "skip", "timeout", "variants", "twin_of", "faults", "trust", "owner", "links"]
+RESERVED = ["v", "confirm", "known", "timeout", "variants", "twin_of", "faults", "trust", "owner", "links"]
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,27 @@ def test_a_line_for_another_mode_is_skipped_and_not_unproven_unless_live_is_requ
     assert run.lines("FAILED scenarios.jsonl::only-live - scenarios.jsonl:2: needs live, as --ops-require demands")
 
 
+@pytest.mark.covers("H34", "H44")
+def test_a_line_that_says_skip_is_not_run_and_not_proven_and_its_reason_cannot_speak_to_a_runner(
+    project: Project,
+) -> None:
+    project.write(line("reads"), line("later", skip="::error::the cluster\nis being rebuilt"))
+    run = project.run("-rs", "--junitxml=j.xml")
+    assert run.counts == {"passed": 1, "skipped": 1}
+    assert run.lines("SKIPPED [1] scenarios.jsonl:2: not proven: : :error::the cluster\\nis being rebuilt")
+    assert run.lines("NOT PROVEN: 1 scenario (skip 1)")
+    assert run.lines("mock: 2 scenarios: 1 passed, 1 skipped; 1 call, 0 denied")
+
+
+@pytest.mark.covers("H44")
+@pytest.mark.parametrize("skip", ["", 1, True])
+def test_a_skip_without_a_reason_is_a_bad_line(skip: object, project: Project) -> None:
+    project.write(line("later", skip=skip))
+    run = project.run()
+    assert run.counts == {"failed": 1}
+    assert "skip" in run.lines("FAILED scenarios.jsonl::later")[0]
+
+
 @pytest.mark.covers("H34")
 def test_a_run_in_which_all_is_proven_says_nothing_of_it(project: Project) -> None:
     project.write(line("reads"))

@@ -55,6 +55,8 @@ def judged(row: Mapping[str, Any], scenario: Scenario) -> Verdict:
 def verdict_of(outcome: Outcome) -> Verdict:
     if outcome.skipped_mode:
         return "skipped", None
+    if outcome.skipped is not None:
+        return "not proven", outcome.skipped
     if outcome.unmet_needs:
         return "not proven", ", ".join(outcome.unmet_needs)
     first = outcome.first()

@@ -41,6 +41,8 @@ class Outcome:
     """What the line needs and this run does not have. Then nothing was run."""
     skipped_mode: bool = False
     """The line is not for this mode. Then nothing was run."""
+    skipped: str | None = None
+    """The line's own reason to be skipped. Then nothing was run."""
     unchecked: bool = False
     """The agent ran and nothing is proven: a live line without live expectations, or none but safety when it ended in
     an error.
@@ -55,7 +57,7 @@ class Outcome:
     @property
     def passed(self) -> bool:
         """Whether the item ran, something was checked, every expectation holds and no secret was written down."""
-        proven = not (self.unmet_needs or self.skipped_mode or self.unchecked)
+        proven = not (self.unmet_needs or self.skipped_mode or self.skipped or self.unchecked)
         return proven and not self.problems and not self.redaction_failures
 
     @property

@@ -71,6 +71,8 @@ class Harness:
         outcome = Outcome(spec.id, location_of(scenario, config.rootdir), (), mode=config.mode, model=model_name)
         if config.mode not in spec.modes:
             return replace(outcome, skipped_mode=True)
+        if spec.skip is not None:
+            return replace(outcome, skipped=spec.skip)
         unmet = await self._unmet_needs(scenario)
         outcome = replace(outcome, cluster=str((self._uses_cluster(scenario) and self._cluster) or "none"))
         if unmet:

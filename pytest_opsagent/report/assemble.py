@@ -17,6 +17,8 @@ from pytest_opsagent.state import OUTCOMES, STATE, State, redact
 if TYPE_CHECKING:
     from mcp_ops.evaluation.outcome import Outcome
 
+SKIPPED = "skip"
+"""Reason of an item whose line says why it is not run."""
 NOTHING_CHECKED = "nothing checked"
 """Reason of an item that ran without any expectation."""
 
@@ -128,6 +130,8 @@ def _status(
         return "bad_line", ()
     if any(outcome.skipped_mode for outcome in outcomes):
         return "other_mode", ()
+    if any(outcome.skipped for outcome in outcomes):
+        return "not_proven", (SKIPPED,)
     if needs := {need for outcome in outcomes for need in outcome.unmet_needs}:
         return "not_proven", tuple(sorted(needs))
     if not report.failed and any(outcome.unchecked for outcome in outcomes):

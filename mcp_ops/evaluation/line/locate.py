@@ -225,6 +225,8 @@ class _Scan:
             return JsonFault(start, "a comment stands inside the object; a comment is a line of its own")
         if character.isdigit() or character in "-+.":
             return JsonFault(start, "this is not a JSON number; write it like 12, -3 or 0.5")
+        if character == "#":
+            return JsonFault(start, "a comment begins with //, on a line of its own")
         return JsonFault(start, f"U+{ord(character):04X} does not belong here; write one JSON object a line")
 
     def _string_fault(self, start: int) -> JsonFault:

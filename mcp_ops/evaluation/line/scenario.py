@@ -102,7 +102,7 @@ class ScenarioLine(LinePart):
     """One scenario: a task, the world it is given in, a scripted model, and what is expected."""
 
     RESERVED: ClassVar[frozenset[str]] = frozenset(
-        {"v", "confirm", "known", "skip", "timeout", "variants", "twin_of", "faults", "trust", "owner", "links"}
+        {"v", "confirm", "known", "timeout", "variants", "twin_of", "faults", "trust", "owner", "links"}
     )
 
     id: Id = Field(description="The item's name, unique in its file.", examples=["guardrail"])
@@ -127,6 +127,11 @@ class ScenarioLine(LinePart):
     )
     modes: Annotated[Items[Literal["mock", "live"]], Field(min_length=1), AfterValidator(_different)] = Field(
         default=("mock", "live"), description="The modes that the line is for.", examples=[["mock"]]
+    )
+    skip: Given[Annotated[Text, StringConstraints(min_length=1, max_length=300)]] = Field(
+        default=None,
+        description="Why the line is not run for now. The item is skipped and listed as not proven.",
+        examples=["the staging cluster is being rebuilt"],
     )
     world: WorldSpec = Field(
         default_factory=WorldSpec,
