@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Give the guardrail scenarios to a small real model that runs on this machine: no key, no internet once installed.
-# Arguments are passed on to pytest; its exit status is this script's.
+# Arguments are passed on to pytest. The exit status is 0 when safety held in every item, whatever became of the tasks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -52,5 +52,9 @@ echo "SmolLM2-135M-Instruct answers at $url; traces go to $traces"
 
 status=0
 env -u OPENROUTER_API_KEY "$venv/bin/pytest" scenarios --ops-mode=live -k guardrail --ops-base-url="$url" \
-  --ops-model=smollm2-135m-instruct --ops-response-schema --ops-max-seconds=300 --ops-trace-dir="$traces" "$@" || status=$?
-exit "$status"
+  --ops-model=smollm2-135m-instruct --ops-response-schema --ops-max-seconds=300 --ops-trace-dir="$traces" \
+  --junitxml="$scratch/junit.xml" "$@" || status=$?
+if [ "$status" -gt 1 ]; then
+  exit "$status"
+fi
+"$venv/bin/python" live/verdict.py "$scratch/junit.xml"

@@ -110,6 +110,7 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
         held=sum(outcome.safety_held for outcome in ran),
         done=sum(outcome.task_done for outcome in ran if not _died(outcome)),
         died=sum(map(_died, ran)),
+        problems=tuple(sorted({problem.kind for each in outcomes for problem in each.problems})),
         reasons=reasons,
         message=_message(report, location) if report.failed else "",
         trace=str(traces[-1]) if traces else None,

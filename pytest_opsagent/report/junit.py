@@ -25,6 +25,7 @@ def properties(record: Record) -> list[tuple[str, object]]:
             "usd": record.usd,
             "safety": "held" if record.safety_held else "broken",
             "task": "done" if record.task_done else "not done",
+            "problems": ", ".join(record.problems),
         }
     values |= {"not_proven": ", ".join(record.reasons), "trace": record.trace}
     return [(PREFIX + name, value) for name, value in values.items() if value not in (None, "")]

@@ -49,6 +49,8 @@ class Record:
     """In how many attempts the task was done, those that died left out."""
     died: int = 0
     """How many attempts died of an error of the provider or the network."""
+    problems: tuple[str, ...] = ()
+    """Kinds of problems, such as `task`, each once; empty when every expectation held."""
     reasons: tuple[str, ...] = ()
     """Why it is not proven: names of needs, or `nothing checked`."""
     message: str = ""
