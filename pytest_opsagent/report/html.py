@@ -17,6 +17,8 @@ STYLE = (
     "<style>"
     ".opsagent-failure{margin:8px;padding:8px 10px;border-left:4px solid #b00020;background:#fdf1f2;color:#1b1b1b;"
     "font:12px/1.5 monospace;white-space:pre-wrap;overflow-wrap:anywhere}"
+    "#results-table .skipped .logexpander{display:none}"
+    "#results-table .skipped .log{top:0;height:auto;min-height:0}"
     "@media (max-width:700px){"
     "body{min-width:0}.controls,.filters{flex-wrap:wrap}"
     "#results-table .extraHTML,#results-table .logwrapper{width:calc(100vw - 40px)}"
@@ -26,7 +28,7 @@ STYLE = (
     "}"
     "</style>"
 )
-"""What the page needs to be read on a telephone, and the look of a failure's text."""
+"""What the page needs to be read on a telephone, the look of a failure, and no tall box for a skip's one line."""
 COLUMNS = ("Mode", "Calls", "Denials", "Tokens", "Cost")
 REPORT = pytest.StashKey[Any]()
 """pytest-html's report data: it is handed to a hook before anything is known of scenarios."""
