@@ -56,6 +56,19 @@ def test_the_protocol_is_shown_with_a_call_of_a_tool_that_is_there() -> None:
     assert "There are no tools." in system_message([]).content
 
 
+def test_the_call_that_is_shown_has_the_examples_of_the_tool_itself() -> None:
+    pattern = {"type": "string", "examples": ["timeout\x1b[1m", "other"]}
+    schema = {"type": "object", "properties": {"pattern": pattern, "glob": {}}, "required": ["pattern", "glob", "x"]}
+    content = system_message([ToolInfo("search", "Search.", schema)]).content
+    assert '"action": {"tool": "search", "args": {"pattern": "timeout", "glob": "...", "x": "..."}}' in content
+    for odd in (
+        {"required": "pattern"},
+        {"required": [1], "properties": []},
+        {"required": ["a"], "properties": {"a": 1}},
+    ):
+        assert '"action": {"tool": "t"' in system_message([ToolInfo("t", "", odd)]).content
+
+
 @pytest.mark.covers("A26")
 def test_a_foreign_tools_words_are_cleaned_and_cannot_leave_their_place() -> None:
     hostile = ToolInfo(

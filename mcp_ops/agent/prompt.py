@@ -6,9 +6,10 @@ the text itself, so that no text can pretend to have ended. The same run always 
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from mcp_ops.agent.protocol import MAX_CALLS_A_TURN, Malformed, Turn
 from mcp_ops.agent.session import Observation, ToolInfo
@@ -86,12 +87,22 @@ def _tool(tool: ToolInfo) -> str:
 
 def _example(tools: Sequence[ToolInfo]) -> str:
     """Return a call as the protocol wants it, of a tool that is there: small models copy what they see."""
-    name, arguments = "tool", {}
-    if tools:
-        required = tools[0].input_schema.get("required")
-        name = one_line(tools[0].name)
-        arguments = {one_line(str(key)): "..." for key in required} if isinstance(required, list) else {}
+    name = one_line(tools[0].name) if tools else "tool"
+    arguments = _example_arguments(tools[0].input_schema) if tools else {}
     return json.dumps({"thought": "why", "action": {"tool": name, "args": arguments}}, ensure_ascii=False)
+
+
+def _example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the required arguments, each with the first example that the tool itself gives for it."""
+    required, properties = schema.get("required"), schema.get("properties")
+    if not isinstance(required, list) or not isinstance(properties, Mapping):
+        return {}
+    given = {str(key): properties.get(key) for key in required}
+    examples = {key: field.get("examples") if isinstance(field, Mapping) else None for key, field in given.items()}
+    return {
+        one_line(key): clean_value(found[0]) if isinstance(found, list) and found else "..."
+        for key, found in examples.items()
+    }
 
 
 def _repair(malformed: Malformed) -> str:

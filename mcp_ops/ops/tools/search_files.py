@@ -16,7 +16,7 @@ class SearchFilesArguments(Arguments):
 
     pattern: str = Field(
         description="Regular expression in RE2 syntax, matched line by line; (?i) in front ignores case.",
-        examples=["payments-api", "(?i)timeout|refused"],
+        examples=["connection refused", "(?i)timeout|refused"],
         min_length=1,
     )
     glob: str = Field(
