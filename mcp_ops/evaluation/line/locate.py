@@ -26,7 +26,8 @@ _TOKEN = re.compile(
 )
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _WORD = re.compile(r"-?[A-Za-z_][A-Za-z0-9_]*")
-_STRING_HEAD = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_PLAIN_RUN = re.compile(r'[^"\\\x00-\x1f]*')
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
@@ -229,9 +230,18 @@ class _Scan:
             return JsonFault(start, "a comment begins with //, on a line of its own")
         return JsonFault(start, f"U+{ord(character):04X} does not belong here; write one JSON object a line")
 
+    def _end_of_readable(self, position: int) -> int:
+        """Return where a string stops being one, from a position inside it."""
+        while True:
+            run = _PLAIN_RUN.match(self._text, position)
+            position = run.end() if run is not None else position
+            escape = _ESCAPE.match(self._text, position)
+            if escape is None:
+                return position
+            position = escape.end()
+
     def _string_fault(self, start: int) -> JsonFault:
-        head = _STRING_HEAD.match(self._text, start)
-        end = head.end() if head is not None else start
+        end = self._end_of_readable(start + 1)
         if end == len(self._text):
             return JsonFault(start, "this string has no end; close it with a double quote")
         if self._text[end] == "\\":
