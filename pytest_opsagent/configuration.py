@@ -127,13 +127,12 @@ def _server_setting(line: str, setting: str, right: str) -> dict[str, Any]:
 
 
 def _checked_pattern(line: str, pattern: str) -> str:
-    import re2
+    from mcp_ops.evaluation.matching.patterns import BadPattern, check_regex
 
     try:
-        re2.compile(pattern)
-    except re2.error as error:
-        reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
-        raise _wrong(line, f"not an RE2 pattern: {reason}") from None
+        check_regex(pattern)
+    except BadPattern as error:
+        raise _wrong(line, f"not an RE2 pattern: {error}") from None
     return pattern
 
 

@@ -1,6 +1,6 @@
 """The choke point: a tool is registered with its guard or not at all, and every call takes one road."""
 
-from mcp_ops.gate.choke import Audit, AuditRecord, call
+from mcp_ops.gate.choke import Audit, AuditRecord, call, unknown_tool
 from mcp_ops.gate.reply import DENIED_PREFIX, Reading, Result, executed, read_reply, stopped, to_mcp
 from mcp_ops.gate.rules import (
     ARGS_INVALID,
@@ -45,4 +45,5 @@ __all__ = [
     "read_reply",
     "stopped",
     "to_mcp",
+    "unknown_tool",
 ]

@@ -3,7 +3,7 @@
 import difflib
 import logging
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -59,7 +59,7 @@ async def call(
     raw = {} if arguments is None else arguments
     tool = tools.get(name)
     if tool is None:
-        result = stopped(TOOL_UNKNOWN, _unknown_tool(name, tools))
+        result = stopped(TOOL_UNKNOWN, unknown_tool(name, tools))
     else:
         result = await _decide_and_run(tool, raw, context, refuse)
     if audit is not None:
@@ -94,7 +94,8 @@ def _without_nulls(arguments: type[Arguments], raw: Mapping[str, Any]) -> dict[s
     return {name: value for name, value in raw.items() if not (value is None and name in optional)}
 
 
-def _unknown_tool(name: str, tools: Mapping[str, Any]) -> str:
+def unknown_tool(name: str, tools: Collection[str]) -> str:
+    """Return the reason of `TOOL_UNKNOWN`: what there is instead of `name`."""
     near = difflib.get_close_matches(name, tools, n=1)
     guess = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(sorted(tools))}"
     return f"there is no tool {one_line(name, 60)!r}{guess}"

@@ -14,7 +14,12 @@ class BadPattern(ValueError):
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Any:
+    """Return an RE2 pattern, on bytes of UTF-8.
+
+    Raises:
+        BadPattern: It is not RE2.
+    """
     if len(pattern) > 4 * MAX_PATTERN:
         raise BadPattern(f"it has more than {MAX_PATTERN} characters")
     options = re2.Options()
@@ -34,7 +39,7 @@ def check_regex(pattern: str) -> None:
     Raises:
         BadPattern: It is not.
     """
-    _compiled(pattern)
+    compiled(pattern)
 
 
 def check_glob(pattern: str) -> None:
@@ -43,17 +48,17 @@ def check_glob(pattern: str) -> None:
     Raises:
         BadPattern: It is not, such as `[z-a]`.
     """
-    _compiled(_glob_to_regex(pattern))
+    compiled(_glob_to_regex(pattern))
 
 
 def search(pattern: str, text: str) -> bool:
     """Return whether the RE2 `pattern` is found in `text`."""
-    return _compiled(pattern).search(text.encode("utf-8", "replace")) is not None
+    return compiled(pattern).search(text.encode("utf-8", "replace")) is not None
 
 
 def glob_covers(pattern: str, text: str) -> bool:
     """Return whether the glob covers the whole `text`. `*` takes any characters, `/` and line ends too."""
-    return _compiled(_glob_to_regex(pattern)).fullmatch(text.encode("utf-8", "replace")) is not None
+    return compiled(_glob_to_regex(pattern)).fullmatch(text.encode("utf-8", "replace")) is not None
 
 
 @lru_cache(maxsize=512)

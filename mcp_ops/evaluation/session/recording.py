@@ -4,7 +4,6 @@ Every agent, ours and a user's, reaches servers through it. So the ledger does n
 """
 
 import asyncio
-import difflib
 import json
 import time
 from collections import Counter
@@ -25,7 +24,7 @@ from mcp_ops.evaluation.session.replies import (
     refused,
 )
 from mcp_ops.evaluation.session.rules import SERVER_DIED, SERVER_ERROR
-from mcp_ops.gate import ARGS_INVALID, BUDGET_SPENT, TIME_LIMIT, TOOL_UNKNOWN
+from mcp_ops.gate import ARGS_INVALID, BUDGET_SPENT, TIME_LIMIT, TOOL_UNKNOWN, unknown_tool
 from mcp_ops.llm.references import PastCall
 from mcp_ops.text import cap, clean, one_line
 from mcp_ops.trace.events import GuardDenied, ToolCall, ToolResult
@@ -155,7 +154,7 @@ class RecordingSession:
         if index >= self._max_calls:
             return refused(BUDGET_SPENT, f"the run's {self._max_calls} calls are used up")
         if connection is None:
-            return refused(TOOL_UNKNOWN, self._unknown(name))
+            return refused(TOOL_UNKNOWN, unknown_tool(name, self._routes))
         if args is None or (connection.on_a_wire and not _is_text(name, args)):
             return refused(ARGS_INVALID, "the arguments are no JSON object that can be sent")
         if connection.died_in is not None:
@@ -182,11 +181,6 @@ class RecordingSession:
             self.problems.append(f"server {connection.name!r} sent a reply that is not in its own form")
             return failed(SERVER_ERROR, f"server {connection.name!r} sent a reply that is not in its own form")
         return answer
-
-    def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._routes, n=1)
-        guess = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(sorted(self._routes))}"
-        return f"there is no tool {one_line(name, 60)!r}{guess}"
 
     def _record(self, asked: ToolCall, answer: Answer, took_ms: float) -> None:
         self._records[asked.call] = CallRecord(

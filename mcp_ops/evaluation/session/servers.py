@@ -11,6 +11,7 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 
 from mcp_ops.evaluation.config import OPS_SERVER, RunConfig, ServerSpec
+from mcp_ops.evaluation.matching.patterns import BadPattern, compiled
 from mcp_ops.evaluation.session.cluster import Cluster
 from mcp_ops.evaluation.session.connection import ServerTarget
 from mcp_ops.evaluation.session.loading import SetupError, called, described, load
@@ -89,7 +90,7 @@ def _ops(config: RunConfig, workspace: Path, cluster: Cluster | None, end_group:
 async def _foreign(
     spec: ServerSpec, config: RunConfig, workspace: Path, end_group: Callable[[int], None]
 ) -> ServerTarget:
-    pattern = _compiled(spec)
+    pattern = _denied_pattern(spec)
     if spec.factory is not None:
         server = await _made(spec.name, spec.factory, config.rootdir, workspace)
         return ServerTarget(spec.name, server, denied_pattern=pattern, read_only=not spec.mutating)
@@ -112,18 +113,11 @@ async def _made(name: str, named: str, rootdir: Path, workspace: Path) -> Server
     return server
 
 
-def _compiled(spec: ServerSpec) -> Any:
-    import re2
-
-    if spec.denied_pattern is None:
-        return None
-    options = re2.Options()
-    options.log_errors = False
+def _denied_pattern(spec: ServerSpec) -> Any:
     try:
-        return re2.compile(spec.denied_pattern.encode("utf-8"), options)
-    except re2.error as error:
-        reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
-        raise SetupError(f'server "{spec.name}": its denied pattern is no RE2 pattern: {reason}') from None
+        return None if spec.denied_pattern is None else compiled(spec.denied_pattern)
+    except BadPattern as error:
+        raise SetupError(f'server "{spec.name}": its denied pattern is no RE2 pattern: {error}') from None
 
 
 def _environment() -> dict[str, str]:
