@@ -44,14 +44,18 @@ class Place:
 
     location: str
     """`scenarios/scenarios.jsonl:17`, relative to the root folder."""
-    rerun: str
-    """Command that runs just this item."""
+    item: pytest.Item
+
+    @property
+    def rerun(self) -> str:
+        """Command that runs just this item. Only a failure needs it."""
+        return inert_line(rerun_command(self.item), 1000)
 
 
 def place_of(item: pytest.Item, *position: int) -> Place:
     """Return where `item` stands; `position` is a line, or a line and a column, counted from 1."""
     where = ":".join([_relative(item.path, item.config.rootpath), *map(str, position)])
-    return Place(location=inert_line(where), rerun=inert_line(rerun_command(item), 1000))
+    return Place(location=inert_line(where), item=item)
 
 
 def _relative(path: Path, base: Path) -> str:
