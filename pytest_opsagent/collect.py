@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ class LineItem(pytest.Item):
     line: int
     """Physical line in the file, from 1."""
 
-    @property
+    @cached_property
     def place(self) -> Place:
         """Where the item stands."""
         return place_of(self, self.line)

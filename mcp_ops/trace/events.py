@@ -245,25 +245,24 @@ _EVENT_OF: dict[type[Payload], type[Event]] = {
     LeakFound: LeakFoundEvent,
     EffectSeen: EffectSeenEvent,
 }
+_NAMES: dict[type[Payload], tuple[str, str]] = {
+    payload: (event.model_fields["event"].default, event.model_fields["node"].default)
+    for payload, event in _EVENT_OF.items()
+}
+"""Name and node of the event that a payload is wrapped in."""
 
 
-def envelope(payload: Payload, *, seq: int, run_id: str, at: datetime) -> dict[str, Any]:
-    """Return what stands around a payload in a trace, in the order in which it is written. `at` is any aware time."""
-    moment = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    fields = _EVENT_OF[type(payload)].model_fields
-    return {
-        "seq": seq,
-        "ts": moment,
-        "run_id": run_id,
-        "event": fields["event"].default,
-        "node": fields["node"].default,
-    }
+def envelope(payload: Payload, *, run_id: str, at: datetime) -> dict[str, str]:
+    """Return what stands between `seq` and a payload in a trace, in that order. `at` is any aware time."""
+    event, node = _NAMES[type(payload)]
+    moment = at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return {"ts": moment, "run_id": run_id, "event": event, "node": node}
 
 
 def make_event(payload: Payload, *, seq: int, run_id: str, at: datetime) -> Event:
     """Wrap a payload in the event of its class."""
     event: Event = _EVENT_OF[type(payload)].model_validate(
-        {**envelope(payload, seq=seq, run_id=run_id, at=at), "payload": payload}
+        {"seq": seq, **envelope(payload, run_id=run_id, at=at), "payload": payload}
     )
     return event
 

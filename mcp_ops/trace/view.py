@@ -17,6 +17,7 @@ from mcp_ops.trace.events import (
     LlmRequest,
     LlmResponse,
     Payload,
+    PromptMessage,
     RunFinish,
     RunStart,
     ToolCall,
@@ -175,8 +176,11 @@ class _Timeline:
         turn.request = request
         turn.events.append(name)
         for message in request.messages:
-            shown = self._paper.show(message.content, cut=message.truncated, full_length=message.full_length)
-            turn.messages.append((message.role, shown))
+            turn.messages.append((message.role, self._shown(message)))
+
+    def _shown(self, message: PromptMessage) -> Shown:
+        system = message.role == "system"
+        return self._paper.show(message.content, cut=message.truncated, full_length=message.full_length, system=system)
 
     def _answer(self, turn: Turn, reply: LlmResponse, name: str) -> None:
         turn.reply = reply

@@ -11,13 +11,13 @@ from typing import Any, Literal, get_origin
 from pydantic import BaseModel
 
 from mcp_ops.text import Redactor, cap, clean
-from mcp_ops.trace.events import LlmRequest, LlmResponse, Payload, PromptMessage, ToolResult, envelope
+from mcp_ops.trace.events import LlmRequest, LlmResponse, Payload, PromptMessage, ToolCall, ToolResult, envelope
 
 TEXT_BYTES = 8192
 """Most bytes of UTF-8 that are written of one result, one prompt message or one reply of the model."""
 
-# What is not plain ASCII, a control character's escape, or a number that JSON readers refuse.
-_NEEDS_MENDING = re.compile(r"[^ -~]|\\[bfru]|[0-9]{1000}")
+_CONTROL_CHARACTER = re.compile(r"\\[bfru]")
+_REFUSED_NUMBER = re.compile(r"[0-9]{1000}")
 _MAX_LEVELS = 100
 _MAX_INTEGER_BITS = 4096
 _CUT_FIELD: Mapping[type[BaseModel], str] = {ToolResult: "text", LlmResponse: "text", PromptMessage: "content"}
@@ -25,11 +25,13 @@ _CUT_FIELD: Mapping[type[BaseModel], str] = {ToolResult: "text", LlmResponse: "t
 
 def written_line(payload: Payload, *, redactor: Redactor, seq: int, run_id: str, at: datetime) -> str:
     """Return the line of a trace for `payload`, without its line end."""
-    head = json.dumps(envelope(payload, seq=seq, run_id=run_id, at=at))
+    around = envelope(payload, run_id=run_id, at=at)
     body = _as_it_is(payload, redactor)
     if body is None:
         body = json.dumps(_written(payload, redactor), ensure_ascii=False, allow_nan=False)
-    return f'{head[:-1]}, "payload": {body}}}'
+    # Every name and value in it is ours and needs no escape.
+    head = ", ".join(f'"{name}": "{value}"' for name, value in around.items())
+    return f'{{"seq": {seq}, {head}, "payload": {body}}}'
 
 
 def _as_it_is(payload: Payload, redactor: Redactor) -> str | None:
@@ -40,11 +42,18 @@ def _as_it_is(payload: Payload, redactor: Redactor) -> str | None:
         body = payload.model_dump_json()
     except ValueError:
         return None
-    if _NEEDS_MENDING.search(body) or body.count("[") + body.count("{") > _MAX_LEVELS:
+    if not (body.isascii() and body.isprintable()) or ("\\" in body and _CONTROL_CHARACTER.search(body)):
+        return None
+    if isinstance(payload, ToolCall | ToolResult | LlmResponse) and _out_of_bounds(body):
         return None
     texts = [message.content for message in payload.messages] if isinstance(payload, LlmRequest) else [body]
     fits = all(len(text) <= TEXT_BYTES for text in texts)
     return body if fits and redactor.text(body) is body else None
+
+
+def _out_of_bounds(body: str) -> bool:
+    """Return whether a JSON value from outside may be more than JSON readers take."""
+    return body.count("[") + body.count("{") > _MAX_LEVELS or bool(_REFUSED_NUMBER.search(body))
 
 
 def _written(model: BaseModel, redactor: Redactor) -> dict[str, Any]:

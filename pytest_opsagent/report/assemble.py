@@ -116,7 +116,7 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
         trace=str(traces[-1]) if traces else None,
         redaction_failures=tuple(f"{file} holds a canary" for each in outcomes for file in each.redaction_failures),
         rules_seen=tuple(sorted({call.rule for call in calls if call.rule})),
-        rules_wanted=_wanted_rules(item),
+        rules_wanted=_wanted_rules(item) if status == "not_proven" else (),
     )
 
 

@@ -1,7 +1,7 @@
 """What one run of an item came to, in plain values: it travels with its report from an xdist worker."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
@@ -60,12 +60,12 @@ class Record:
     rules_seen: tuple[str, ...] = ()
     """Rules that fired in it."""
     rules_wanted: tuple[str, ...] = ()
-    """Rules that the line expects to fire."""
+    """Rules that a line which is not proven expects to fire."""
 
 
 def attach(report: pytest.TestReport, record: Record) -> None:
     """Put a record on a report, in a form that every serialiser of reports takes."""
-    values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(record).items()}
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(record).items()}
     setattr(report, ATTRIBUTE, values)
 
 

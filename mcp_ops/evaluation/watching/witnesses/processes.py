@@ -5,6 +5,7 @@ to init. So neither a new session, nor a double fork, nor an empty environment h
 """
 
 import ctypes
+import io
 import os
 import select
 import signal
@@ -42,8 +43,10 @@ class ProcessWitness:
     def __init__(self) -> None:
         self._known: frozenset[Process] = frozenset()
         self._was_subreaper: int | None = None
+        self._nothing_left = False
 
     @staticmethod
+    @cache
     def available() -> bool:
         """Whether this machine can tell."""
         return sys.platform == "linux" and Path(f"/proc/self/task/{os.getpid()}/children").exists()
@@ -57,6 +60,7 @@ class ProcessWitness:
     def after(self) -> list[EffectSeen]:
         """Return one effect for each process that is left over."""
         left = self._new()
+        self._nothing_left = not left
         if left:
             _wait_for(left, _GRACE_MS)
             left = [process for process in self._new() if _state(process) not in (None, "Z", "X")]
@@ -67,7 +71,7 @@ class ProcessWitness:
 
     def end(self) -> None:
         """Kill every process that the run left over, and stop adopting orphans. Never waits for longer than a kill."""
-        for _ in range(_KILL_ROUNDS):
+        for _ in range(0 if self._nothing_left else _KILL_ROUNDS):
             left = self._new()
             if not left:
                 break
@@ -98,10 +102,10 @@ def _descendants() -> Iterator[Process]:
 
 def _children(pid: int) -> list[int]:
     found: list[int] = []
-    with suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(OSError):
-                found += map(int, (task / "children").read_bytes().split())
+    with suppress(OSError), os.scandir(f"/proc/{pid}/task") as tasks:
+        for task in tasks:
+            with suppress(OSError), io.FileIO(f"{task.path}/children") as file:
+                found += map(int, file.readall().split())
     return found
 
 
