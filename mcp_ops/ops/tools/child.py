@@ -1,33 +1,22 @@
 """Running a child process that can neither stay, nor flood, nor ask, and finds nothing of ours around it."""
 
 import asyncio
-import ctypes
 import os
 import resource
 import signal
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import anyio
 
-TRUSTED_FOLDERS = (Path("/usr/bin"), Path("/bin"))
-"""Where programs are looked for. The PATH of the server and the workspace have no say."""
+from mcp_ops.ops.wall import Start, Walled, isolation, second_wall
 
 _CHUNK = 65536
 _GRACE_SECONDS = 0.5
-_CLONE_NEWUSER = 0x10000000
-_CLONE_NEWNET = 0x40000000
-_PR_CAPBSET_DROP = 24
-_PR_SET_NO_NEW_PRIVS = 38
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_unshare: Callable[[int], int] | None = getattr(_LIBC, "unshare", None)
-_prctl: Callable[..., int] | None = getattr(_LIBC, "prctl", None)
 
 
 @dataclass(frozen=True)
@@ -61,9 +50,11 @@ class Command:
     environment: Mapping[str, str]
     """All of it: nothing is inherited."""
     network: bool = False
-    """Whether it talks to the operator's cluster. If not, it gets an empty network where the machine allows, and no
-    capability: a child of root cannot set the clock either."""
+    """Whether it talks to the operator's cluster. If not, it gets an empty network where the machine allows, no
+    capability (a child of root cannot set the clock either), and the second wall around it where there is one."""
     limits: Limits = field(default_factory=Limits)
+    reads: Path | None = None
+    """The one folder that it may read behind the second wall; None: only what its program needs to start."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +77,6 @@ class Ended:
 def bare_environment(home: Path) -> dict[str, str]:
     """Return the environment of a child, built from nothing."""
     return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(home)}
-
-
-def trusted_program(name: str) -> Path | None:
-    """Return the absolute path of a program in a trusted folder."""
-    for folder in TRUSTED_FOLDERS:
-        if os.access(folder / name, os.X_OK):
-            return folder / name
-    return None
 
 
 async def run_child(command: Command) -> Ended:
@@ -130,27 +113,28 @@ async def run_child(command: Command) -> Ended:
 
 async def _start(command: Command) -> asyncio.subprocess.Process:
     """Start the child. A caller who is cancelled meanwhile leaves no half-started one behind."""
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            command.program.name,
-            *command.arguments,
-            executable=command.program,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=command.folder,
-            env=dict(command.environment),
-            start_new_session=True,
-            preexec_fn=partial(_confine, command.limits, command.network, _isolation()),
+    with _walled(command) as walled:
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                walled.program.name,
+                *walled.arguments,
+                executable=walled.program,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=command.folder,
+                env=dict(command.environment),
+                start_new_session=True,
+                preexec_fn=walled.enter,
+            )
         )
-    )
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        process = await starting
-        kill_group(process.pid)
-        await _Reading(process, command.limits).what_is_left()
-        raise
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            process = await starting
+            kill_group(process.pid)
+            await _Reading(process, command.limits).what_is_left()
+            raise
 
 
 def kill_group(leader: int) -> None:
@@ -197,12 +181,32 @@ class _Reading:
                 kill_group(self._process.pid)
 
 
-def _confine(limits: Limits, network: bool, isolate: Callable[[], None] | None) -> None:
+@contextmanager
+def _walled(command: Command) -> Iterator[Walled]:
+    """Build all that can be built before the fork.
+
+    Raises:
+        OSError: The second wall cannot be built around this program.
+    """
+    if command.network:
+        yield Walled(command.program, command.arguments, partial(_limit, command.limits))
+        return
+    start = Start(command.program, command.arguments, command.folder, command.reads)
+    with second_wall().around(start) as walled:
+        limits = replace(command.limits, processes=None) if walled.forks else command.limits
+        yield replace(walled, enter=partial(_confine, isolation(), walled.enter, limits))
+
+
+def _confine(isolate: Callable[[], None] | None, enter_wall: Callable[[], None], limits: Limits) -> None:
     """Runs in the child between fork and exec: nothing here may import, log or take a lock."""
-    if not network:
-        if isolate is not None:
-            isolate()
-        _drop_privileges()
+    if isolate is not None:
+        isolate()
+    enter_wall()
+    _limit(limits)
+
+
+def _limit(limits: Limits) -> None:
+    """Runs in the child."""
     for kind, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
@@ -215,74 +219,3 @@ def _confine(limits: Limits, network: bool, isolate: Callable[[], None] | None) 
             allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
             # At the soft limit comes SIGXCPU, which tells a deadline from other deaths.
             resource.setrlimit(kind, (allowed, hard if kind == resource.RLIMIT_CPU else allowed))
-
-
-def _drop_privileges() -> None:
-    """Runs in the child: what it executes has no capability, so that a child of root cannot set the clock either."""
-    if _prctl is None:
-        return
-    capability = 0
-    while _prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
-        capability += 1
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-
-
-def children_network() -> Literal["isolated", "unchecked"]:
-    """Say whether a child without leave for the network gets an empty network namespace on this machine."""
-    return "unchecked" if _isolation() is None else "isolated"
-
-
-def describe_second_wall() -> str:
-    """Say what confines a child besides the guards' tables."""
-    return "absent: no Landlock rules or mounts confine a child; the option tables and path checks are the only wall"
-
-
-@lru_cache(maxsize=1)
-def _isolation() -> Callable[[], None] | None:
-    """Return what puts a child into an empty network namespace, tried once on a real child; None if nothing does."""
-    if sys.platform != "linux" or _unshare is None:
-        return None
-    isolate = partial(_new_network, _CLONE_NEWNET)
-    if os.geteuid() != 0 or not _is_alone(isolate):
-        isolate = partial(_new_network, _CLONE_NEWNET | _CLONE_NEWUSER)
-        if not _is_alone(isolate):
-            return None
-    return isolate
-
-
-def _is_alone(isolate: Callable[[], None]) -> bool:
-    cat = trusted_program("cat")
-    if cat is None:
-        return False
-    try:
-        shown = subprocess.run(
-            [cat, "/proc/self/net/dev"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env={},
-            timeout=5,
-            check=True,
-            preexec_fn=isolate,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return {line.split(b":")[0].strip() for line in shown.stdout.splitlines()[2:]} == {b"lo"}
-
-
-def _new_network(flags: int) -> None:
-    """Runs in the child. In a new user namespace it keeps its own user and group."""
-    user, group = os.geteuid(), os.getegid()
-    if _unshare is None or _unshare(flags) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-    if flags & _CLONE_NEWUSER:
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{user} {user} 1")
-        _write("/proc/self/gid_map", f"{group} {group} 1")
-
-
-def _write(path: str, text: str) -> None:
-    handle = os.open(path, os.O_WRONLY)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)

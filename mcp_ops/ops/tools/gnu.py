@@ -3,10 +3,11 @@
 import subprocess
 from pathlib import Path
 
-from mcp_ops.ops.tools.child import Command, Limits, bare_environment, run_child, trusted_program
+from mcp_ops.ops.tools.child import Command, Limits, bare_environment, run_child
+from mcp_ops.ops.trusted import trusted_program
 
 _ROOT = Path("/")
-_asked: dict[str, Path | str] = {}
+_asked: dict[tuple[str, str], Path | str] = {}
 
 
 async def gnu_program(name: str, package: str) -> Path | str:
@@ -16,9 +17,9 @@ async def gnu_program(name: str, package: str) -> Path | str:
         name: Bare name.
         package: What the first line of `--version` must hold, such as `GNU coreutils`.
     """
-    if name not in _asked:
-        _asked[name] = await _ask(name, package)
-    return _asked[name]
+    if (name, package) not in _asked:
+        _asked[name, package] = await _ask(name, package)
+    return _asked[name, package]
 
 
 async def _ask(name: str, package: str) -> Path | str:
