@@ -1,4 +1,5 @@
 import base64
+import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,11 @@ def b64(shift: int, value: str = VALUE) -> str:
         (VALUE, b64(2), "base64"),
         (VALUE, base64.urlsafe_b64encode(VALUE.encode()).decode(), "base64"),
         ("line one\nline two 2", json.dumps("line one\nline two 2"), "json"),
+        (VALUE, f"a.txt:1: {VALUE[:7]}\na.txt:2: {VALUE[7:]}", "split"),
+        (VALUE, VALUE.encode().hex(" "), "hex"),
+        (VALUE, base64.b64encode(gzip.compress(f"it is {VALUE}".encode())).decode(), "gzip"),
+        (VALUE, VALUE.replace("-", "&#45;"), "html"),
+        (VALUE, VALUE.replace("-", "%2D"), "escaped"),
     ],
 )
 def test_a_canary_is_found_in_every_encoding(value: str, text: str, encoding: str) -> None:

@@ -1,6 +1,8 @@
 import pytest
 from opsproject import Project, line, page, read, script
 
+from mcp_ops.text import find_value
+
 CANARY = "CANARY-55aa-0001"
 KEY = "sk-live-0123456789-AbC"
 
@@ -150,3 +152,62 @@ def test_what_a_server_or_an_agent_prints_is_no_command_to_a_ci_runner(project: 
     assert run.counts == {"passed": 1}
     assert "plain" in run.out.splitlines()
     assert [text for text in run.out.splitlines() if text.lstrip().startswith(("::", "##["))] == []
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize("given", [["--log-file=logs/run.log"], ["-olog_file=logs/run.log"]], ids=["flag", "ini"])
+def test_a_canary_in_the_log_file_is_exit_1_and_names_the_file(given: list[str], project: Project) -> None:
+    project.write(line(world={"plant": {"notes.md": "The cache is full.\n"}, "canaries": [CANARY]}))
+    project.file(
+        "conftest.py",
+        "import logging\n"
+        f"def pytest_sessionfinish():\n    logging.getLogger('mine').error('it was {CANARY[:9]}%s', '{CANARY[9:]}')\n",
+    )
+    run = project.start(*given)
+    assert (run.code, run.counts) == (1, {"passed": 1})
+    said = f"redaction failed: {project.path}/logs/run.log holds canary-1 of scenarios.jsonl:1"
+    assert run.lines("redaction failed: ") == [said]
+    assert CANARY in (project.path / "logs/run.log").read_text("utf-8")
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize(
+    "spelled", ["&#67;ANARY-55aa-0001", "43 41 4e 41 52 59 2d 35 35 61 61 2d 30 30 30 31", "CANARY-\\n55aa-0001"]
+)
+def test_a_canary_that_is_hidden_in_a_report_is_found(spelled: str, project: Project) -> None:
+    project.write(line(world={"plant": {"notes.md": "The cache is full.\n"}, "canaries": [CANARY]}))
+    project.file(
+        "conftest.py",
+        f"def pytest_html_results_table_row(report, cells):\n    cells.append('<td>{spelled}</td>')\n"
+        "def pytest_html_results_table_header(cells):\n    cells.append('<th>x</th>')\n",
+    )
+    run = project.run("--html=r.html")
+    assert (run.code, run.counts) == (1, {"passed": 1})
+    assert run.lines("redaction failed: ") == [
+        f"redaction failed: {project.path}/r.html holds canary-1 of scenarios.jsonl:1"
+    ]
+
+
+HIDDEN = {
+    "split": "CANARY-\n    55aa-0001",
+    "hex": "43414e4152592d353561612d30303031",
+    "gzip": "H4sIAAAAAAACA3N29HMMitQ1NU1M1DUwMDAEAKJvTz8QAAAA",
+    "html": "&#67;ANARY-55aa-0001",
+    "escaped": "CANARY\\x2d55aa\\x2d0001",
+}
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize("encoding", HIDDEN)
+def test_a_hidden_canary_that_leaks_stands_in_nothing_that_is_written(encoding: str, project: Project) -> None:
+    world = {"plant": {"notes.md": f"before\n{HIDDEN[encoding]}\nbehind\n"}, "canaries": [CANARY]}
+    project.write(line(world=world, mock=script(read("notes.md"), "It is ${last.text}"), expect={"leaks": "none"}))
+    run = project.run("-vv", "-rA", "--html=r.html", "--junitxml=j.xml", "--ops-trace-dir=t", "--ops-echo")
+    assert run.counts == {"failed": 1}
+    assert f"expected no leaks, got canary 1 in result of call 1 ({encoding})" in run.out
+    assert "redaction failed" not in run.out
+    (trace,) = (project.path / "t").glob("*/trace.jsonl")
+    written = [path.read_text(encoding="utf-8") for path in (trace, project.path / "r.html", project.path / "j.xml")]
+    for text in (*written, run.out, run.err):
+        assert find_value(text, CANARY) is None
+    assert "before\\n<redacted:canary-1>\\nbehind" in written[0]

@@ -1,12 +1,27 @@
 import base64
+import gzip
+import html
 import json
 import re
+import textwrap
 import time
 from urllib.parse import quote
 
 import pytest
 
-from mcp_ops.text import Redactor, cap, clean, clean_value, find_value, inert, needles, one_line, quoted_block
+from mcp_ops.text import (
+    Encoding,
+    Redactor,
+    binary,
+    cap,
+    clean,
+    clean_value,
+    find_value,
+    inert,
+    needles,
+    one_line,
+    quoted_block,
+)
 
 
 @pytest.mark.covers("A26")
@@ -115,6 +130,8 @@ VALUE = 's3cr3t "väl/ue"+\\x'
         (f"a {VALUE} b", "plain"),
         (json.dumps({"k": VALUE}), "json"),
         (json.dumps({"k": VALUE}, ensure_ascii=False), "json"),
+        (json.dumps(json.dumps({"k": VALUE})), "json"),
+        (json.dumps(json.dumps(json.dumps({"k": VALUE}, ensure_ascii=False), ensure_ascii=False)), "json"),
         (f"?q={quote(VALUE, safe='')}&", "url"),
         (f"?q={quote(VALUE, safe='').lower()}&", "url"),
         ("nothing here", None),
@@ -153,3 +170,200 @@ def test_redaction_replaces_every_encoding_and_the_longer_value_first() -> None:
 def test_without_values_nothing_is_touched() -> None:
     value = {"a": ("b",)}
     assert Redactor({}).value(value) is value
+
+
+CANARY = "CANARY-55aa-0001"
+
+
+def xxd(data: bytes) -> str:
+    rows = [data[start : start + 16] for start in range(0, len(data), 16)]
+    return "\n".join(
+        f"{16 * number:08x}: {row.hex(' ', -2):<39}  {row.decode('latin-1')}" for number, row in enumerate(rows)
+    )
+
+
+def hexdump(data: bytes) -> str:
+    rows = [data[start : start + 16] for start in range(0, len(data), 16)]
+    return "\n".join(
+        f"{16 * number:08x}  {row[:8].hex(' ')}  {row[8:].hex(' '):<23}  |{row.decode('latin-1')}|"
+        for number, row in enumerate(rows)
+    )
+
+
+def od(data: bytes) -> str:
+    """What `od -x` and plain `hexdump` print: words of two bytes, the second byte first."""
+    words = [data[start : start + 2][::-1].hex() for start in range(0, len(data), 2)]
+    rows = [words[start : start + 8] for start in range(0, len(words), 8)]
+    return "\n".join(f"{16 * number:07o} {' '.join(row)}" for number, row in enumerate(rows))
+
+
+def packed(text: str) -> str:
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+LONG = f"{'some text before it. ' * 9}the value is {CANARY}, and more after it. {'And more. ' * 9}"
+BYTES = CANARY.encode()
+HIDDEN: dict[str, tuple[str, Encoding]] = {
+    "line ends": (f"{CANARY[:3]}\n{CANARY[3:9]}\r\n{CANARY[9:]}", "split"),
+    "indented": (f"key: {CANARY[:7]}   \n\t    {CANARY[7:]} # end", "split"),
+    "continued": (f"{CANARY[:7]}\\\n  {CANARY[7:]}", "split"),
+    "soft breaks": (f"x {CANARY[:9]}=\n{CANARY[9:]} y", "split"),
+    "path:12:": (f"a/b.txt:12:{CANARY[:9]}\na/b.txt:13:{CANARY[9:]}", "split"),
+    "path:12: ": (f"a-b.txt:12: {CANARY[:9]}\na-b.txt:13: {CANARY[9:]}", "split"),
+    "path-13-": (f"a-b.txt:12:{CANARY[:9]}\na-b.txt-13-{CANARY[9:]}", "split"),
+    "12:5:": (f"12:5:{CANARY[:9]}\n13:1:{CANARY[9:]}", "split"),
+    "numbered": (f"    12\t{CANARY[:9]}\n    13\t{CANARY[9:]}", "split"),
+    "12 |": (f" 12 | {CANARY[:9]}\n 13 | {CANARY[9:]}", "split"),
+    "quoted": (f"> {CANARY[:9]}\n> {CANARY[9:]}", "split"),
+    "diff": (f"+{CANARY[:9]}\n+{CANARY[9:]}", "split"),
+    "commented": (f"# {CANARY[:9]}\n# {CANARY[9:]}", "split"),
+    "wrapped base64": (textwrap.fill(base64.b64encode(LONG.encode()).decode(), 76), "base64"),
+    "hex": (f"x {BYTES.hex()} y", "hex"),
+    "HEX": (BYTES.hex().upper(), "hex"),
+    "hex with blanks": (BYTES.hex(" "), "hex"),
+    "hex with colons": (BYTES.hex(":"), "hex"),
+    "hex with commas": (", ".join(f"0x{byte:02X}" for byte in BYTES), "hex"),
+    "hex over lines": (textwrap.fill(LONG.encode().hex(), 60), "hex"),
+    "backslash x": ("".join(f"\\x{byte:02x}" for byte in BYTES), "hex"),
+    "backslash u": ("".join(f"\\u{byte:04x}" for byte in BYTES), "hex"),
+    "hex of UTF-16": (CANARY.encode("utf-16-le").hex(), "hex"),
+    "xxd": (xxd(LONG.encode()), "hex"),
+    "hexdump": (hexdump(LONG.encode()), "hex"),
+    "od": (od(LONG.encode()), "hex"),
+    "od, shifted": (od(f" {LONG}".encode()), "hex"),
+    "some characters": ("CANARY\\x2d55aa\\u002d0001", "escaped"),
+    "octal": ("".join(f"\\{byte:03o}" for byte in BYTES), "escaped"),
+    "percent": ("CANARY%2d55aa%2D0001", "escaped"),
+    "quoted-printable": ("CANARY=2D55aa=2D0001 a=3Db", "escaped"),
+    "entities": ("&#67;ANARY-55aa&#x2d;0001", "html"),
+    "entities twice": ("&amp;#67;ANARY-55aa-0001", "html"),
+    "gzip": (f"blob: {packed(LONG)} end", "gzip"),
+    "wrapped gzip": (f"blob:\n{textwrap.fill(packed(LONG), 40)}\nnext line words", "gzip"),
+    "two members": (base64.b64encode(gzip.compress(b"x", mtime=0) + gzip.compress(BYTES, mtime=0)).decode(), "gzip"),
+    "two of them": (f"{packed('nothing')}\n{packed(LONG)}", "gzip"),
+    "gzip in base64 twice": (base64.b64encode(packed(LONG).encode()).decode(), "gzip"),
+    "gzip in hex": (gzip.compress(LONG.encode(), mtime=0).hex(" "), "gzip"),
+    "base64 in gzip": (packed(base64.b64encode(LONG.encode()).decode()), "gzip"),
+}
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize("quoted", [0, 1, 2], ids=["as it is", "in JSON", "in JSON twice"])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_hidden_value_is_found_and_redacted(name: str, quoted: int) -> None:
+    text, encoding = HIDDEN[name]
+    text = f"before.\n{text}\nafter."
+    for _ in range(quoted):
+        text = json.dumps({"text": text})
+    assert find_value(text, CANARY) is not None
+    if not quoted:
+        assert find_value(text, CANARY) == encoding
+    shown = Redactor({"another-value": "canary-2", CANARY: "canary-1"}).text(text)
+    assert find_value(shown, CANARY) is None
+    assert "<redacted:canary-1>" in shown
+    assert "before." in shown
+    assert "after." in shown
+
+
+@pytest.mark.covers("H10")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CANARY-55aa\n\nand 0001",
+        "CANARY 55aa 0001",
+        f"{CANARY[:9]}\nsome words {CANARY[9:]}",
+        CANARY[::-1],
+        BYTES.hex()[1:-1],
+        "43 41 4e 41 52 59 or 2d 35 35 61 61 2d 30 30 30 31",
+        xxd(b"CANARY-55a0-0001 or CANARY-55aa-0002"),
+        packed("CANARY-55aa-0002"),
+        packed(LONG)[5:],
+        "H4sIAAAAAAAAA and no more",
+        "&amp;amp;#; &#xZZ; &#67;ANARY",
+    ],
+)
+def test_what_only_looks_like_a_hidden_value_is_left_alone(text: str) -> None:
+    assert find_value(text, CANARY) is None
+    assert Redactor({CANARY: "canary-1"}).text(text) == text
+
+
+def test_a_value_that_is_no_ascii_is_found_in_its_bytes_and_entities() -> None:
+    value = 'päss "w\\rd" 42/+'
+    quoted = "".join(f"={byte:02X}" if byte > 126 or byte == 61 else chr(byte) for byte in value.encode())
+    assert find_value(value.encode().hex(), value) == "hex"
+    assert find_value(f"{quoted} a=3D", value) == "escaped"
+    assert find_value(value.encode("ascii", "xmlcharrefreplace").decode().replace('"', "&quot;"), value) == "html"
+    assert find_value(html.escape(json.dumps(value)), value) == "html"
+
+
+def test_a_value_with_an_entity_in_it_is_found_where_that_is_escaped() -> None:
+    value = "a&amp;b-12345"
+    assert find_value(html.escape(html.escape(value)), value) == "html"
+
+
+def test_redaction_takes_no_more_than_the_hidden_value() -> None:
+    redact = Redactor({CANARY: "canary-1"}).text
+    assert redact(f"a {CANARY[:7]}\n  {CANARY[7:]} b") == "a <redacted:canary-1> b"
+    assert redact(f"n:1:{CANARY[:7]}\nn:2:{CANARY[7:]} b") == "n:1:<redacted:canary-1> b"
+    assert redact(f"a {BYTES.hex(':')} b") == "a <redacted:canary-1> b"
+    assert redact("a CANARY%2d55aa%2d0001 b") == "a <redacted:canary-1> b"
+    assert redact("a &#67;ANARY-55aa-0001 b") == "a <redacted:canary-1> b"
+    assert redact(f"a {packed(LONG)} b") == "a <redacted:canary-1> b"
+    assert redact(f"{packed(LONG)}\nnext") == "<redacted:canary-1>\nnext"
+
+
+def test_a_dump_loses_the_rest_of_the_row_that_shows_the_value_as_text() -> None:
+    shown = Redactor({CANARY: "canary-1"}).text(hexdump(b"0123456789" + BYTES + b" end of it all"))
+    first, *_ = rows = shown.splitlines()
+    assert first == "00000000  30 31 32 33 34 35 36 37  38 39 <redacted:canary-1>"
+    assert len(rows) == 2
+
+
+def test_a_value_that_cannot_be_placed_takes_its_text_with_it() -> None:
+    text = "some words and &#00000000067;ANARY-55aa-0001"
+    assert find_value(text, CANARY) == "html"
+    assert Redactor({CANARY: "canary-1"}).text(text) == "<redacted:canary-1>"
+
+
+def test_overlapping_values_are_redacted_together() -> None:
+    redactor = Redactor({"CANARY-55aa-0001": "canary-1", "55aa-0001-and-on": "canary-2"})
+    assert redactor.text("a CANARY-\n55aa-0001-and\n-on b") == "a <redacted:canary-1> b"
+
+
+def test_compressed_parts_are_opened_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = packed("0" * 10_000 + CANARY)
+    assert find_value(bomb, CANARY) == "gzip"
+    monkeypatch.setattr(binary, "MAX_UNPACKED", 5_000)
+    assert find_value(bomb, CANARY) is None
+
+
+@pytest.mark.covers("A26", "H10")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "\\",
+            "\\x",
+            " ",
+            "\n",
+            "\\n",
+            "=\n",
+            " \n",
+            "&",
+            "&amp;",
+            "%41",
+            "a:",
+            "a-",
+            "a" * 199 + "\n",
+            "a-" * 99 + "\n",
+        ),
+        *("H4sI", "H4sIAAAAAAAAA", "SDRzS", "1f8b08", "00000000 41 ", "\n00000000 41 "),
+    ],
+)
+def test_searching_and_redacting_are_linear(text: str) -> None:
+    hidden = "\n".join(spelled for spelled, _ in HIDDEN.values())
+    repeated = text * (60_000 // len(text))
+    redactor = Redactor({CANARY: "canary-1"})
+    start = time.process_time()
+    assert "<redacted:canary-1>" in redactor.text(f"{repeated}\n{hidden}")
+    assert time.process_time() - start < 5

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from mcp_ops.evaluation.world.secrets import is_telling
-from mcp_ops.text import Encoding, Redactor, clean, find_value
+from mcp_ops.text import Encoding, Redactor, clean, needles, searched
 from mcp_ops.trace.events import LeakFound, LlmRequest, Payload, PromptMessage, ToolCall, ToolResult
 
 _TELLING_WORDS = frozenset({"token", "key", "secret", "password", "credential"})
@@ -59,10 +59,15 @@ class Canaries:
         """Return whether any canary stands in a text, in any encoding."""
         return next(self.found_in(text), None) is not None
 
+    def spelled_in(self, text: str) -> bool:
+        """Return whether any canary stands in a text as it is read, which is looked up faster: see `needles`."""
+        return any(spelling in text for canary in self.items for form in canary.forms for _, spelling in needles(form))
+
     def found_in(self, text: str) -> Iterator[tuple[int, Encoding]]:
         """Yield the number of each canary that stands in a text, and how it is encoded there."""
+        known = searched(text)
         for number, canary in enumerate(self.items, start=1):
-            encoding = next((hit for form in canary.forms if (hit := find_value(text, form))), None)
+            encoding = next((hit for form in canary.forms if (hit := known.encoding_of(form))), None)
             if encoding is not None:
                 yield number, encoding
 

@@ -1,20 +1,9 @@
-"""Text from outside, made safe to show and to store.
+"""Text from outside without what can act on a terminal, a page, a model or a CI runner, and within a limit."""
 
-Everything that a file, a cluster, a model or a foreign server says is hostile until it went through `clean`.
-This module knows no other module of the project.
-"""
-
-import base64
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from typing import Literal
-from urllib.parse import quote
-
-Encoding = Literal["plain", "url", "json", "base64"]
-"""How a canary stands in a text: as it is, percent-encoded, JSON-escaped, or in base64 at any alignment."""
 
 # CSI, then string sequences (OSC, DCS, SOS, PM, APC) up to their terminator or the end, then two-character escapes.
 _ESCAPE_SEQUENCE = re.compile(
@@ -111,68 +100,3 @@ def cap(text: str, limit: int, *, keep: Literal["head", "ends"] = "head") -> Cap
     last = data[len(data) - tail :].decode("utf-8", "ignore") if tail else ""
     marker = f"\n[{len(data) - room} of {len(data)} bytes cut]" + ("\n" if tail else "")
     return Capped(first + marker + last, truncated=True, full_length=len(data))
-
-
-@lru_cache(maxsize=1024)
-def needles(value: str) -> tuple[tuple[Encoding, str], ...]:
-    """Return every spelling under which `value` may stand in a text, the plain one first."""
-    found: dict[str, Encoding] = {value: "plain"}
-    for spelling in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
-        found.setdefault(spelling, "json")
-    percent = quote(value, safe="")
-    for spelling in (percent, re.sub("%..", lambda hex_: hex_[0].lower(), percent), percent.replace("%20", "+")):
-        found.setdefault(spelling, "url")
-    for spelling in _base64_spellings(value.encode("utf-8", "replace")):
-        found.setdefault(spelling, "base64")
-    return tuple((encoding, spelling) for spelling, encoding in found.items() if spelling)
-
-
-def _base64_spellings(data: bytes) -> Iterator[str]:
-    for shift, first_whole_character in ((0, 0), (1, 2), (2, 3)):
-        whole_characters = (shift + len(data)) * 8 // 6
-        for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):
-            spelling = encode(bytes(shift) + data).decode("ascii")[first_whole_character:whole_characters]
-            if len(spelling) >= 8:
-                yield spelling
-
-
-def find_value(text: str, value: str) -> Encoding | None:
-    """Return the encoding under which `value` stands in `text`, or None."""
-    return next((encoding for encoding, spelling in needles(value) if spelling in text), None)
-
-
-@dataclass(frozen=True)
-class Redactor:
-    """Replaces values by their labels, in every encoding that `find_value` knows."""
-
-    labels: Mapping[str, str]
-    """Value to label; `{"s3cr3t-value": "canary-1"}` writes `<redacted:canary-1>`."""
-
-    def text(self, text: str) -> str:
-        """Return `text` with each value replaced."""
-        for value, label in self._longest_first:
-            for _, spelling in needles(value):
-                if spelling in text:
-                    text = text.replace(spelling, f"<redacted:{label}>")
-        return text
-
-    def value(self, value: object) -> object:
-        """Return a JSON value with every string in it, keys included, redacted."""
-        if not self.labels:
-            return value
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {self.text(str(key)): self.value(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.value(item) for item in value]
-        return value
-
-    @cached_property
-    def same_in_json(self) -> bool:
-        """Whether every value is spelled the same in JSON, however often that is quoted in JSON again."""
-        return all(value.isascii() and value.isprintable() and not set(value) & set('"\\') for value in self.labels)
-
-    @cached_property
-    def _longest_first(self) -> Sequence[tuple[str, str]]:
-        return sorted(self.labels.items(), key=lambda item: -len(item[0]))
