@@ -4,7 +4,6 @@ from mcp_ops.gate.choke import Audit, AuditRecord, call, unknown_tool
 from mcp_ops.gate.reply import DENIED_PREFIX, Reading, Result, executed, read_reply, stopped, to_mcp
 from mcp_ops.gate.rules import (
     ARGS_INVALID,
-    BUDGET_SPENT,
     GATE_RULES,
     GUARD_ERROR,
     TIME_LIMIT,
@@ -14,13 +13,13 @@ from mcp_ops.gate.rules import (
     Refuse,
     Rule,
     State,
+    can_be_switched_off,
 )
 from mcp_ops.gate.server import build_server
 from mcp_ops.gate.tool import MAX_REPLY_BYTES, Arguments, Tool, ToolClass
 
 __all__ = [
     "ARGS_INVALID",
-    "BUDGET_SPENT",
     "DENIED_PREFIX",
     "GATE_RULES",
     "GUARD_ERROR",
@@ -41,6 +40,7 @@ __all__ = [
     "ToolClass",
     "build_server",
     "call",
+    "can_be_switched_off",
     "executed",
     "read_reply",
     "stopped",

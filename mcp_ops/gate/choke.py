@@ -4,14 +4,14 @@ import difflib
 import logging
 import reprlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from mcp_types import CallToolResult
 from pydantic import ValidationError
 
-from mcp_ops.gate.reply import Result, stopped, to_mcp
-from mcp_ops.gate.rules import ARGS_INVALID, GUARD_ERROR, TOOL_ERROR, TOOL_UNKNOWN, Denied, Refuse, State
+from mcp_ops.gate.reply import Result, executed, stopped, to_mcp
+from mcp_ops.gate.rules import ARGS_INVALID, GUARD_ERROR, TOOL_ERROR, TOOL_UNKNOWN, Denied, Refuse, Rule, State
 from mcp_ops.gate.tool import MAX_REPLY_BYTES, Arguments, Tool
 from mcp_ops.text import one_line
 
@@ -61,7 +61,9 @@ async def call(
     if tool is None:
         result = stopped(TOOL_UNKNOWN, unknown_tool(name, tools))
     else:
-        result = await _decide_and_run(tool, raw, context, refuse)
+        result = await _decide_and_run(tool, raw, context, replace(refuse, let_through=[]))
+    if refuse.rehearse and result.rule is not None and result.rule.name in refuse.off:
+        result = _rehearsed(result.rule)
     if audit is not None:
         audit(AuditRecord(name, raw, result.state, result.rule.name if result.rule else None))
     return to_mcp(result, tool.max_reply_bytes if tool else MAX_REPLY_BYTES)
@@ -79,13 +81,19 @@ async def _decide_and_run(tool: Tool[Any, C, Any], raw: Mapping[str, Any], conte
     except Exception:
         log.exception("the guard of %s failed", tool.name)
         return stopped(GUARD_ERROR, f"the guard of {tool.name} could not judge this call")
+    if refuse.rehearse and refuse.let_through:
+        return _rehearsed(refuse.let_through[0])
     try:
-        return await tool.run(plan, context, refuse)
+        return await tool.run(plan, context, refuse.leaving_out)
     except Denied as denied:
         return stopped(denied.rule, denied.reason, denied.hint)
     except Exception:
         log.exception("%s failed", tool.name)
         return stopped(TOOL_ERROR, f"{tool.name} stopped with an unexpected error")
+
+
+def _rehearsed(rule: Rule) -> Result:
+    return executed(f"Nothing was run: the rule {rule.name} is off and would have refused this call.")
 
 
 def _without_nulls(arguments: type[Arguments], raw: Mapping[str, Any]) -> dict[str, Any]:

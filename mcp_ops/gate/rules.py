@@ -1,6 +1,6 @@
 """States and rules: the words in which a tool call is answered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -30,6 +30,10 @@ class Rule:
     """One sentence for the table of rules: when the rule fires."""
     hint: str = ""
     """What the model can do instead; shown with the reason unless the guard knows better."""
+    stands_for: str = ""
+    """The known weakness that it answers, for the documentation: a sentence, with links where it was reported."""
+    limits: str = ""
+    """What it does not stop."""
 
 
 class Denied(Exception):
@@ -51,6 +55,11 @@ class Refuse:
     """
 
     off: frozenset[str] = frozenset()
+    rehearse: bool = False
+    """Whether a call that only a switched-off rule would have refused is answered as executed instead of being run.
+    What does run is then what runs with every rule on: no attack takes place, whatever it is."""
+    let_through: list[Rule] = field(default_factory=list, compare=False, repr=False)
+    """Switched-off rules that would have refused the call that is being judged."""
 
     def __call__(self, rule: Rule, reason: str, hint: str | None = None) -> None:
         """Raise `Denied` unless the rule is switched off.
@@ -60,23 +69,52 @@ class Refuse:
         """
         if rule.name not in self.off:
             raise Denied(rule, reason, rule.hint if hint is None else hint)
+        self.let_through.append(rule)
+
+    @property
+    def leaving_out(self) -> "Refuse":
+        """How rules say no to a part of what was asked for, which is then left out. A rehearsal leaves it out too."""
+        return Refuse() if self.rehearse else self
 
 
 TOOL_UNKNOWN = Rule(
-    "tool.unknown", State.DENIED, "The server has no tool of this name.", "Use one of the listed tools."
+    "tool.unknown",
+    State.DENIED,
+    "The server has no tool of this name.",
+    "Use one of the listed tools.",
+    stands_for="A model that invents a tool, or calls one that another server had.",
+    limits="A tool of this server that should not be there: what is listed can be called.",
 )
 ARGS_INVALID = Rule(
     "args.invalid",
     State.DENIED,
     "The arguments do not fit the tool's schema: unknown key, wrong type, value out of range.",
     "Send exactly the arguments that the tool's schema names.",
+    stands_for=(
+        'Lax argument handling: the MCP SDK\'s own server drops unknown keys and turns "7" and true into '
+        "numbers, so that what was approved is not what runs."
+    ),
+    limits="A value of the right type and the wrong meaning; that is for the rule of the slot.",
 )
 GUARD_ERROR = Rule(
-    "guard.error", State.DENIED, "The guard itself failed; what cannot be judged is not run.", "Try a simpler call."
+    "guard.error",
+    State.DENIED,
+    "The guard itself failed; what cannot be judged is not run.",
+    "Try a simpler call.",
+    stands_for="A check that fails open: an exception in a guard that lets the call through.",
+    limits="A guard that is wrong without raising.",
 )
-BUDGET_SPENT = Rule("budget.spent", State.DENIED, "The run's limit of calls is used up.", "Finish with what you know.")
 TOOL_ERROR = Rule("tool.error", State.FAILED, "The tool raised an unexpected error after it was allowed.")
 TIME_LIMIT = Rule("time.limit", State.FAILED, "The tool did not finish within its time.", "Ask for less.")
 
-GATE_RULES = (TOOL_UNKNOWN, ARGS_INVALID, GUARD_ERROR, BUDGET_SPENT, TOOL_ERROR, TIME_LIMIT)
+GATE_RULES = (TOOL_UNKNOWN, ARGS_INVALID, GUARD_ERROR, TOOL_ERROR, TIME_LIMIT)
 """The rules that every server has."""
+
+
+def can_be_switched_off(rule: Rule) -> bool:
+    """Return whether a rule can be left out to see who notices.
+
+    It must be a refusal: without `failed` or `unavailable` there is nothing that a call could do instead. And it is
+    not `guard.error`, the net below all guards, which decides nothing and catches what stumbles over a missing rule.
+    """
+    return rule.state is State.DENIED and rule is not GUARD_ERROR

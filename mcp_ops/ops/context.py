@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_ops.ops.guards.allowed import SHIPPED, Allowed
 from mcp_ops.ops.workspace import Workspace
 
 NO_CLUSTER = "no cluster was named when the server was made"
@@ -34,3 +35,5 @@ class OpsContext:
     """Why there is no cluster, in words for the model."""
     second_wall: str = "absent: the tables are the only wall"
     """What confines a child process besides the tables; the trace says it."""
+    allowed: Allowed = SHIPPED
+    """Which programs and kinds can be named."""

@@ -5,6 +5,7 @@ comma. Names follow DNS-1123 (https://kubernetes.io/docs/concepts/overview/worki
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -43,12 +44,31 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """Kinds that can be read: kubectl's plural, then its singular and short names."""
 
+_GROUPS = {
+    "apps": ("daemonsets", "deployments", "replicasets", "statefulsets"),
+    "autoscaling": ("horizontalpodautoscalers",),
+    "batch": ("cronjobs", "jobs"),
+    "discovery.k8s.io": ("endpointslices",),
+    "networking.k8s.io": ("ingresses", "networkpolicies"),
+    "policy": ("poddisruptionbudgets",),
+    "storage.k8s.io": ("storageclasses",),
+}
+"""API groups of the kinds. `kubectl get -o name` writes `deployment.apps/web`, so models write the group too."""
+_WITH_GROUP = {
+    f"{spelling}.{group}": plural
+    for group, plurals in _GROUPS.items()
+    for plural in plurals
+    for spelling in (plural, KINDS[plural][0])
+}
+
+SHIPPED_SPELLINGS = frozenset({*_WITH_GROUP, *(name for plural, others in KINDS.items() for name in (plural, *others))})
+"""Every name of a kind that can be read."""
+
 SECRET_KINDS = frozenset({"secret", "secrets"})
 
 MAX_NAME = 253
 MAX_LABEL = 63
 
-_PLURALS = {spelling: plural for plural, others in KINDS.items() for spelling in (plural, *others)}
 _PARTS = re.compile(r"[\s/,.:]+")
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _NAMESPACE = re.compile(_LABEL, re.ASCII)
@@ -60,18 +80,31 @@ class Target:
     """What one call may read, every part of it checked."""
 
     kind: str
-    """A plural of `KINDS`."""
+    """A plural of the kinds that can be read, as kubectl gets it."""
     name: str | None
     namespace: str | None
 
 
-def guard_target(resource: str, name: str | None, namespace: str | None, refuse: Refuse) -> Target:
+def guard_target(
+    resource: str,
+    name: str | None,
+    namespace: str | None,
+    refuse: Refuse,
+    kinds: Mapping[str, tuple[str, ...]] = KINDS,
+) -> Target:
     """Check the three slots that every cluster tool shares.
+
+    Args:
+        resource: The kind, as the model wrote it.
+        name: The name of one object.
+        namespace: The name of one namespace.
+        refuse: How rules say no.
+        kinds: What can be read, in the form of `KINDS`.
 
     Raises:
         Denied: `kubectl.secret`, `kubectl.kind`, `kubectl.name`, `kubectl.namespace`.
     """
-    return Target(_kind(resource, refuse), _name(name, refuse), _namespace(namespace, refuse))
+    return Target(_kind(resource, kinds, refuse), _name(name, refuse), _namespace(namespace, refuse))
 
 
 def guard_output(output: str, refuse: Refuse) -> str:
@@ -85,14 +118,17 @@ def guard_output(output: str, refuse: Refuse) -> str:
     return output
 
 
-def _kind(resource: str, refuse: Refuse) -> str:
+def _kind(resource: str, kinds: Mapping[str, tuple[str, ...]], refuse: Refuse) -> str:
     spelling = resource.casefold()
     shown = f"'{one_line(resource, 60)}'"
     if SECRET_KINDS & set(_PARTS.split(spelling)):
         refuse(KUBECTL_SECRET, f"{shown} asks for Secrets, which cannot be read")
         return resource
-    if spelling in _PLURALS:
-        return _PLURALS[spelling]
+    for plural, others in kinds.items():
+        if spelling == plural or spelling in others:
+            return plural
+    if spelling in _WITH_GROUP:
+        return _WITH_GROUP[spelling]
     if spelling == "all":
         reason = "'all' is not a kind"
         refuse(KUBECTL_KIND, reason, "Name one kind a call, such as pods, then deployments, then services.")
@@ -101,7 +137,7 @@ def _kind(resource: str, refuse: Refuse) -> str:
     elif "," in resource or " " in resource.strip():
         refuse(KUBECTL_KIND, f"{shown} is more than one kind", "Name one kind a call.")
     else:
-        refuse(KUBECTL_KIND, f"{shown} is not a kind that can be read; the kinds are {', '.join(KINDS)}")
+        refuse(KUBECTL_KIND, f"{shown} is not a kind that can be read; the kinds are {', '.join(kinds)}")
     return resource
 
 

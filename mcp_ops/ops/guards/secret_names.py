@@ -1,10 +1,10 @@
 """Names of files that hold secrets: data that is shown to users and can be extended."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import translate
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 
@@ -26,6 +26,7 @@ DEFAULT_NAMES = (
     *(SecretName(pattern) for pattern in ("*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks")),
     *(SecretName(pattern, but_not=("*.pub",)) for pattern in _KEY_PAIRS),
     *(SecretName(pattern) for pattern in (".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials")),
+    *(SecretName(pattern) for pattern in (".kube", ".dockercfg", ".dockerconfigjson")),
     *(SecretName(pattern) for pattern in ("credentials", "credentials.*", "kubeconfig", "*.kubeconfig")),
     SecretName("*secret*", but_not=_DOCUMENTS),
 )
@@ -47,7 +48,7 @@ class SecretNames:
 
     def pattern_for(self, path: PurePosixPath | str) -> str | None:
         """Return the pattern that makes a relative path secret, or None when it is not."""
-        for component in PurePosixPath(path).parts:
+        for component in str(path).split("/"):
             pattern = self.pattern_for_name(component)
             if pattern is not None:
                 return pattern
@@ -55,6 +56,14 @@ class SecretNames:
 
     def pattern_for_name(self, name: str) -> str | None:
         """Return the pattern that one component of a path fits, or None."""
+        return self._remembered(name)
+
+    @cached_property
+    def _remembered(self) -> Callable[[str], str | None]:
+        """The same few names come up in every call and many times in a recursion."""
+        return lru_cache(maxsize=4096)(self._compare)
+
+    def _compare(self, name: str) -> str | None:
         plain = self._without_copy_suffix(name.casefold())
         if not self._any.fullmatch(plain):
             return None

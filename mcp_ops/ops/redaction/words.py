@@ -36,6 +36,9 @@ _NAMES_SOMETHING_ELSE = _compile(
 _NAMES_A_FILE = _compile(r"(?i:.*[_.-](?:file|path|dir))|pwd|.*[a-z](?:File|Path|Dir)")
 _NO_VALUE = _compile(
     r"(?i)true|false|null|none|~|[|>][-+0-9]*|<(?:none|unset|nil|redacted)>.*|<set to the .*|\$[({][\w.-]+[)}]"
+    # What logs say of a credential: "invalid token: expired".
+    r"|(?:is |was |has |been |not )*(?:expired|invalid|missing|required|revoked|rejected|denied|failed|incorrect|wrong"
+    r"|unknown|malformed|empty|mismatch|not|found|set|provided|accepted|valid)[.,;:!)]*"
 )
 _NUMBER = _compile(r"\d{1,9}[a-z]?")
 _TAG_OR_PORT = _compile(r"v?\d+(?:\.\d+)+[\w.-]*|\d{1,5}|latest|stable")
@@ -56,6 +59,17 @@ _ASSIGNED = _compile(rf"(?i)()({_KEY})((?:{_QUOTE})?[ \t]*(?:=>|:=|=)[ \t]*)({_Q
 _COLON = _compile(rf"(?i)(^|[^\w./-])({_KEY})((?:{_QUOTE})?[ \t]*:[ \t]*)({_QUOTED}|[^\s&;]+)")
 _FLAG = _compile(rf"(?i)(^|[\s\"'])(--?{_KEY})([ \t]+)({_QUOTED}|[^\s-]\S*)")
 _USERINFO = _compile(r"(?i)([a-z][a-z0-9+.-]*://)[^\s/\"'<>]+@")
+_OPTION_OF = _compile(
+    r"(\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]*[ \t]-p|\bsshpass[ \t]+-p[ \t]*"
+    r"|\bredis-cli\b[^\n|;&]*[ \t]-a[ \t]*"
+    r"|\b(?:curl|wget|https?)\b[^\n|;&]*[ \t](?:-u|-U|--user|--proxy-user)[ =]?[\"']?[^\s:\"']+:)([^\s\"']+)"
+)
+"""Options of common programs whose names do not say that they take a password."""
+_SENTENCE = _compile(
+    r"(?i)(\b(?:password|passwd|passphrase|passcode|token|api key)[ \t]+(?:is|was)(?: now)?[ \t]*:?[ \t]+)"
+    r"(\"[^\"\n]+\"|'[^'\n]+'|\S+)"
+)
+_NO_PLAIN_WORD = _compile(r"[\"'].*|.*[0-9!@#$%^*+=_].*")
 _SCHEME = _compile(r"(?i)\b(bearer |basic )([a-z0-9._~+/=-]{8,})")
 _SHAPE = _compile(
     r"\b(?:eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
@@ -64,7 +78,7 @@ _SHAPE = _compile(
 )
 _WORTH_A_LOOK = _compile(
     rf"(?i){_WORD}|://|private key|bearer|basic|eyj|gh[pousr]_|github_pat|glpat|xox|sk-|akia|asia|aiza|npm_|hf_|k_live_"
-    r"|sg\.|slack\.com"
+    r"|sg\.|slack\.com|mysql|mariadb|sshpass|redis-cli|curl|wget|https? |passcode|api key"
 )
 
 
@@ -99,6 +113,8 @@ def redact_text(text: str) -> str:
     text = _BLOCK.sub(lambda found: f"{found.group(1)}  {REDACTED}\n", text)
     for pattern in (_LINE, _ASSIGNED, _COLON, _FLAG):
         text = pattern.sub(_hide_pair(spaced=pattern is not _COLON), text)
+    text = _OPTION_OF.sub(lambda found: found.group(1) + REDACTED, text)
+    text = _SENTENCE.sub(_hide_told, text)
     text = _USERINFO.sub(lambda found: f"{found.group(1)}{REDACTED}@", text)
     text = _SCHEME.sub(_hide_scheme, text)
     return str(_SHAPE.sub(REDACTED, text))
@@ -115,6 +131,13 @@ def _hide_pair(*, spaced: bool) -> Callable[[Any], str]:
         return f"{before}{name}{between}{quote}{REDACTED}{quote}"
 
     return hide
+
+
+def _hide_told(found: Any) -> str:
+    before, value = found.groups()
+    word = value.rstrip(".,;:!)")
+    told = _NO_PLAIN_WORD.fullmatch(word) and not _NUMBER.fullmatch(word) and not _NO_VALUE.fullmatch(word)
+    return f"{before}{REDACTED}{value[len(word) :]}" if told else str(found.group(0))
 
 
 def _hide_scheme(found: Any) -> str:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_ops.gate import TIME_LIMIT, TOOL_ERROR, Result, Rule, stopped
@@ -72,12 +73,16 @@ def environment() -> Mapping[str, str]:
     return {**own, "KUBERC": "off"}
 
 
-async def run_kubectl(context: OpsContext, arguments: Sequence[str]) -> Ended | Result:
+async def run_kubectl(
+    context: OpsContext, arguments: Sequence[str], *, seconds: float = SECONDS, read_bytes: int = READ_BYTES
+) -> Ended | Result:
     """Run kubectl against the named cluster, or say why that cannot be.
 
     Args:
         context: Names the cluster.
         arguments: Verb, flags and, behind `--`, checked operands.
+        seconds: How long it may take.
+        read_bytes: Most output; more than this ends it.
     """
     access = context.cluster
     if access is None:
@@ -99,7 +104,7 @@ async def run_kubectl(context: OpsContext, arguments: Sequence[str]) -> Ended | 
         folder=Path("/"),
         environment=environment(),
         network=True,
-        limits=_LIMITS,
+        limits=replace(_LIMITS, seconds=seconds, read_bytes=read_bytes, kept_bytes=read_bytes),
     )
     try:
         ended = await run_child(command)

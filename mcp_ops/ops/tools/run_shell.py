@@ -1,6 +1,7 @@
 """`run_shell`: one read-only program in the workspace, without a shell."""
 
 import signal
+from collections.abc import Iterable
 
 from pydantic import Field
 
@@ -40,17 +41,18 @@ class RunShellArguments(Arguments):
 
 def guard(arguments: RunShellArguments, context: OpsContext, refuse: Refuse) -> ShellPlan:
     """Allow a command that only reads, and only inside the workspace."""
-    return guard_command(arguments.command, context.workspace, refuse)
+    return guard_command(arguments.command, context.workspace, refuse, context.allowed.programs)
 
 
 async def run(plan: ShellPlan, context: OpsContext, refuse: Refuse) -> Result:
     """Run the program and return what it said, whatever its exit code."""
-    program = PROGRAMS.get(plan.program)
+    program = context.allowed.programs.get(plan.program)
     path = "there is no table for it" if program is None else await gnu_program(program.name, program.package)
     if isinstance(path, str):
         return stopped(SHELL_UNAVAILABLE, f"{plan.program or 'nothing'} cannot run: {path}")
     root = context.workspace.root
-    ended = await run_child(Command(path, plan.arguments, root, bare_environment(root), limits=LIMITS))
+    command = Command(path, plan.arguments, root, bare_environment(root), reads=root, limits=LIMITS)
+    ended = await run_child(command)
     if ended.timed_out:
         return stopped(TIME_LIMIT, f"{plan.program} did not finish within {LIMITS.seconds:g} seconds")
     if ended.signal is not None and not ended.flooded:
@@ -87,18 +89,24 @@ def _first_bytes(text: str, most: int) -> str:
     return text.encode()[:most].decode("utf-8", "ignore")
 
 
-RUN_SHELL = Tool(
-    name="run_shell",
-    description=(
-        "Run one read-only program in the workspace: ls cat head tail wc grep find du stat sort uniq date (GNU). "
-        "There is no shell: no pipes, redirections, variables, command substitution, `;` or `&&`; one program a call. "
-        "Quotes work and keep operators as text (grep -E 'a|b' FILE); globs such as logs/*.log are expanded. "
-        "Paths are relative to the workspace and stay inside it. Options that write, run a program, follow links or "
-        "wait (sort -o, find -exec, ls -L, tail -f) are refused, secret files cannot be opened. "
-        "At most 10 seconds and 8 KB of output; stderr and exit code come with it."
-    ),
-    arguments=RunShellArguments,
-    guard=guard,
-    run=run,
-    classification=ToolClass.READ_ONLY,
-)
+def run_shell_tool(added: Iterable[str] = ()) -> Tool[RunShellArguments, OpsContext, ShellPlan]:
+    """Return the tool as it describes itself where the operator added programs of these names."""
+    programs = " ".join((*PROGRAMS, "(GNU)", *added))
+    return Tool(
+        name="run_shell",
+        description=(
+            f"Run one read-only program in the workspace: {programs}. "
+            "There is no shell: no pipes, redirections, variables, command substitution, `;` or `&&`; one program a "
+            "call. Quotes work and keep operators as text (grep -E 'a|b' FILE); globs such as logs/*.log are expanded. "
+            "Paths are relative to the workspace and stay inside it. Options that write, run a program, follow links "
+            "or wait (sort -o, find -exec, ls -L, tail -f) are refused, secret files cannot be opened. "
+            "At most 10 seconds and 8 KB of output; stderr and exit code come with it."
+        ),
+        arguments=RunShellArguments,
+        guard=guard,
+        run=run,
+        classification=ToolClass.READ_ONLY,
+    )
+
+
+RUN_SHELL = run_shell_tool()

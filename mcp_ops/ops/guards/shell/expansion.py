@@ -65,7 +65,7 @@ class Expansion:
 
     def _look(self, path: str) -> Found | None:
         try:
-            return self._workspace.look(path, self._refuse, may_be_secret=True)
+            return self._workspace.look(path, self._refuse.leaving_out, may_be_secret=True)
         except Denied:
             return None
 

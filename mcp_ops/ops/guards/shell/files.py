@@ -57,18 +57,16 @@ class FileGuard:
             )
         if given.rstrip("/").rpartition("/")[2] in DESTRUCTIVE:
             self.refuse(SHELL_OPERAND, f"{one_line(given, 60)!r} is the name of a destructive program")
-        return self._judge(given)
+        return self._judge(given, self.refuse)
 
-    def _judge(self, given: str, *, may_be_secret: bool | None = None) -> Found:
+    def _judge(self, given: str, refuse: Refuse, *, may_be_secret: bool | None = None) -> Found:
         only_names = self.access is Access.NAMES
-        found = self.workspace.look(
-            given, self.refuse, may_be_secret=only_names if may_be_secret is None else may_be_secret
-        )
+        found = self.workspace.look(given, refuse, may_be_secret=only_names if may_be_secret is None else may_be_secret)
         if not only_names:
-            self.workspace.refuse_unreadable(given, found, self.refuse)
+            self.workspace.refuse_unreadable(given, found, refuse)
         if self.access is Access.WHOLE and found.kind == "file" and found.size > MAX_WHOLE_FILE_BYTES:
             size = f"{found.size // (1024 * 1024)} MB"
-            self.refuse(PATH_TOO_LARGE, f"{one_line(given, 60)!r} has {size}, and this program would read all of it")
+            refuse(PATH_TOO_LARGE, f"{one_line(given, 60)!r} has {size}, and this program would read all of it")
         return found
 
     def expand(self, words: Sequence[Word]) -> Files:
@@ -99,7 +97,7 @@ class FileGuard:
         try:
             for name in expansion.of(glob):
                 try:
-                    fitting.append((name, self._judge(name, may_be_secret=False)))
+                    fitting.append((name, self._judge(name, self.refuse.leaving_out, may_be_secret=False)))
                 except Denied:
                     left_out += 1
             why_not = (
@@ -110,5 +108,5 @@ class FileGuard:
         if not fitting:
             if left_out or not expansion.is_there(text):
                 self.refuse(SHELL_GLOB, f"the glob {one_line(text, 60)!r} {why_not}")
-            fitting.append((text, self._judge(text)))
+            fitting.append((text, self._judge(text, self.refuse)))
         return fitting, left_out

@@ -1,5 +1,6 @@
 """The guard of `run_shell`: from a command line to the one program and the arguments that may run."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_ops.gate import Refuse
@@ -10,8 +11,10 @@ from mcp_ops.ops.guards.shell.grep import guard_grep
 from mcp_ops.ops.guards.shell.options import Operands, Program, Value
 from mcp_ops.ops.guards.shell.programs import choose_program
 from mcp_ops.ops.guards.shell.rules import SHELL_OPERAND, SHELL_STDIN
+from mcp_ops.ops.guards.shell.tables import PROGRAMS
 from mcp_ops.ops.guards.shell.values import check_date, check_format
-from mcp_ops.ops.guards.shell.words import split_words
+from mcp_ops.ops.guards.shell.words import Word, split_words
+from mcp_ops.ops.walk import Found
 from mcp_ops.ops.workspace import Workspace
 from mcp_ops.text import one_line
 
@@ -27,14 +30,22 @@ class ShellPlan:
     """Files that a glob or a recursion covers and that may not be read or shown."""
 
 
-def guard_command(command: str, workspace: Workspace, refuse: Refuse) -> ShellPlan:
+def guard_command(
+    command: str, workspace: Workspace, refuse: Refuse, programs: Mapping[str, Program] = PROGRAMS
+) -> ShellPlan:
     """Judge a command line. Reads names and types of files, opens none, runs nothing.
+
+    Args:
+        command: As the model wrote it.
+        workspace: Where it would run.
+        refuse: How rules say no.
+        programs: Those that may run, by name.
 
     Raises:
         Denied: `shell.*` or `path.*`.
     """
     words = split_words(command, refuse)
-    program = choose_program(words, refuse)
+    program = choose_program(words, programs, refuse)
     if program is None:
         return ShellPlan(words[0].text if words else "", tuple(word.text for word in words[1:]))
     files = FileGuard(workspace, program.access, refuse)
@@ -43,14 +54,14 @@ def guard_command(command: str, workspace: Workspace, refuse: Refuse) -> ShellPl
         return ShellPlan(program.name, found.names, found.left_out)
     parsed = parse(program, words[1:], refuse)
     for given in parsed.options:
-        _check_value(given, files, refuse)
+        _check_value(given, program, files, refuse)
     operands = _judge_operands(program, parsed, files, refuse)
     options = [word for given in parsed.options for word in given.words]
     behind = ("--", *operands.names) if operands.names else ()
     return ShellPlan(program.name, (*program.always, *options, *behind), operands.left_out)
 
 
-def _check_value(given: Given, files: FileGuard, refuse: Refuse) -> None:
+def _check_value(given: Given, program: Program, files: FileGuard, refuse: Refuse) -> None:
     value = given.value or ""
     kind = given.option.value
     if kind is Value.FORMAT or (kind is Value.TIME_STYLE and "+" in value):
@@ -58,7 +69,7 @@ def _check_value(given: Given, files: FileGuard, refuse: Refuse) -> None:
     elif kind is Value.DATE:
         check_date(value, refuse)
     elif kind is Value.FILE:
-        files.check(value, variable=given.variable)
+        _refuse_folder(program, value, files.check(value, variable=given.variable), refuse)
 
 
 def _judge_operands(program: Program, parsed: Parsed, files: FileGuard, refuse: Refuse) -> Files:
@@ -66,16 +77,35 @@ def _judge_operands(program: Program, parsed: Parsed, files: FileGuard, refuse: 
         return _date_format(parsed, refuse)
     if program.operands is Operands.PATTERN_AND_FILES:
         return guard_grep(parsed, files, refuse)
-    reads_stdin = not parsed.operands or any(word.text == "-" for word in parsed.operands)
+    if program.operands in (Operands.TEXTS, Operands.NONE):
+        return _texts(program, parsed.operands, refuse)
+    texts = 1 if program.operands is Operands.TEXT_AND_FILES else 0
+    named = parsed.operands[texts:]
+    reads_stdin = not named or any(word.text == "-" for word in named)
     if program.reads_stdin and reads_stdin and not parsed.has("help", "version"):
-        example = f"Name the file: {program.name} FILE."
+        example = f"Name the file: {program.name}{' TEXT' * texts} FILE."
         refuse(SHELL_STDIN, f"{program.name} would read standard input, and there is none", example)
-    found = files.expand(parsed.operands)
+    found = files.expand(named)
+    for name, what in zip(found.names, found.found, strict=True):
+        _refuse_folder(program, name, what, refuse)
     if program.operands is Operands.ONE_FILE and len(found.names) > 1:
         second = one_line(found.names[1], 60)
         hint = f"Name one file: {program.name} FILE."
         refuse(SHELL_OPERAND, f"{program.name} would write its result to the second file {second!r}", hint)
-    return found
+    return Files((*(word.text for word in parsed.operands[:texts]), *found.names), found.left_out)
+
+
+def _refuse_folder(program: Program, name: str, found: Found, refuse: Refuse) -> None:
+    if found.kind == "directory" and not program.takes_folders:
+        shown = one_line(name, 60)
+        refuse(SHELL_OPERAND, f"{shown!r} is a folder, and {program.name} reads files only", "Name the files in it.")
+
+
+def _texts(program: Program, words: Sequence[Word], refuse: Refuse) -> Files:
+    if program.operands is Operands.NONE and words:
+        shown = one_line(words[0].text, 60)
+        refuse(SHELL_OPERAND, f"{program.name} takes no operand, and {shown!r} is one", f"Write {program.name} alone.")
+    return Files(tuple(word.text for word in words))
 
 
 def _date_format(parsed: Parsed, refuse: Refuse) -> Files:

@@ -3,10 +3,6 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
-from typing import Literal
-
-Package = Literal["GNU coreutils", "GNU findutils", "GNU grep"]
-"""What `PROGRAM --version` must say of itself: the tables hold for these programs only."""
 
 
 class Argument(Enum):
@@ -54,9 +50,15 @@ class Operands(Enum):
     ONE_FILE = auto()
     """A second one would be written to."""
     PATTERN_AND_FILES = auto()
+    """A pattern of grep, and files."""
     DATE_FORMAT = auto()
     EXPRESSION = auto()
     """Folders and then the expression of find."""
+    TEXT_AND_FILES = auto()
+    """The first one is text, the others are files."""
+    TEXTS = auto()
+    """No file at all."""
+    NONE = auto()
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ class Program:
     """
 
     name: str
-    package: Package
+    package: str
+    """What the first line of `PROGRAM --version` must hold: the table holds for this program only."""
     options: tuple[Option, ...]
     operands: Operands
     access: Access = Access.NAMES
@@ -126,6 +129,8 @@ class Program:
     """Key of the option that `-NUM` stands for."""
     plus_number: str = ""
     """Key of the option that an operand `+NUM` stands for."""
+    takes_folders: bool = True
+    """Whether a folder may be an operand: what a program of which we know less does with one, nobody has checked."""
     always: tuple[str, ...] = ()
     """Options that it always gets."""
 

@@ -1,11 +1,10 @@
 """Which program a command names, and what to use instead of those that do not run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mcp_ops.gate import Refuse
 from mcp_ops.ops.guards.shell.options import Program
 from mcp_ops.ops.guards.shell.rules import SHELL_BINARY
-from mcp_ops.ops.guards.shell.tables import PROGRAMS
 from mcp_ops.ops.guards.shell.words import Word
 from mcp_ops.text import one_line
 
@@ -32,7 +31,7 @@ _INSTEAD = (
 )
 
 
-def choose_program(words: Sequence[Word], refuse: Refuse) -> Program | None:
+def choose_program(words: Sequence[Word], programs: Mapping[str, Program], refuse: Refuse) -> Program | None:
     """Return the table of the program that a command names; None if the refusal is switched off.
 
     Raises:
@@ -42,9 +41,10 @@ def choose_program(words: Sequence[Word], refuse: Refuse) -> Program | None:
         refuse(SHELL_BINARY, "the command is empty")
         return None
     name = words[0].text
-    program = PROGRAMS.get(name)
+    program = programs.get(name)
     if program is None:
-        refuse(SHELL_BINARY, _why(name), _INSTEAD.get(name.rpartition("/")[2].casefold()))
+        instead = f"Use one of {' '.join(programs)}, by its bare name."
+        refuse(SHELL_BINARY, _why(name), _INSTEAD.get(name.rpartition("/")[2].casefold(), instead))
     return program
 
 

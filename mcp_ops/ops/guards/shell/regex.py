@@ -39,7 +39,7 @@ _ALMOST_FREE = 8
 _TOKEN = re.compile(
     r"(?P<set>\[\^?\]?(?:\[:[^]]*:\]|\[=[^]]*=\]|\[\.[^]]*\.\]|[^]])*\])"
     r"|\\(?P<escaped>.)"
-    r"|(?P<operator>[(){|?+])|(?P<star>\*)|(?P<any>\.)|(?P<plain>.)",
+    r"|(?P<run>[^\\\[(){|?+*.]+)|(?P<operator>[(){|?+])|(?P<star>\*)|(?P<any>\.)|(?P<plain>.)",
     re.DOTALL,
 )
 _COUNT = re.compile(r"([0-9]*)(,?)([0-9]*)\\?\}")
@@ -53,7 +53,8 @@ def check_regex(pattern: str, dialect: Dialect, most: int, refuse: Refuse) -> No
     """
     if "{" not in pattern and "\\" not in pattern and len(pattern) * _ANY_CHARACTER <= most:
         return
-    reference = next((text for kind, text in _tokens(pattern, dialect) if kind == "reference"), None)
+    tokens = _tokens(pattern, dialect) if "\\" in pattern else iter(())
+    reference = next((text for kind, text in tokens if kind == "reference"), None)
     if reference is not None:
         refuse(SHELL_REGEX, f"the pattern holds the back-reference \\{reference}, with which the engine may never end")
     states = count_states(pattern, dialect)
@@ -94,6 +95,8 @@ def count_states(pattern: str, dialect: Dialect) -> int:
             last[-1] = last[-1].repeated(0, 1)
         elif kind == "{":
             last[-1] = last[-1].repeated(*_bounds(text))
+        elif kind == "run":
+            finished[-1], last[-1] = finished[-1] + last[-1] + _Size(len(text) - 1), _Size(1)
         elif kind == "atom":
             finished[-1], last[-1] = finished[-1] + last[-1], _Size(_ANY_CHARACTER if text == "." else 1)
     total = sum((*finished, *last), start=_Size())
@@ -101,7 +104,10 @@ def count_states(pattern: str, dialect: Dialect) -> int:
 
 
 def _tokens(pattern: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
-    """Yield the operators `( ) | + ? *`, `{` with the count's text, `reference` with its digit, and `atom`."""
+    """Yield the operators `( ) | + ? *`, `{` with the count's text, `reference` with its digit, `atom`, and `run`.
+
+    A run is several atoms in a row.
+    """
     at = 0
     while at < len(pattern):
         token = _TOKEN.match(pattern, at)
@@ -111,6 +117,8 @@ def _tokens(pattern: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
         kind, text = token.lastgroup or "", token[token.lastgroup or 0]
         if kind == "escaped" and text in "123456789":
             yield "reference", text
+        elif kind == "run":
+            yield "run", text
         elif kind == "star":
             yield "*", text
         elif not (kind == "operator" and dialect.plain) and not (kind == "escaped" and dialect.escaped):

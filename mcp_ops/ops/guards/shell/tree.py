@@ -44,8 +44,8 @@ class TreeReader:
         self._skipped = tuple(_folder_globs(skipped_folders))
         self._entries = 0
         self._bytes = 0
-        self._shows_secrets = PATH_SECRET.name in refuse.off
-        self._shows_hardlinks = workspace.allow_hardlinks or PATH_HARDLINK.name in refuse.off
+        self._shows_secrets = PATH_SECRET.name in refuse.leaving_out.off
+        self._shows_hardlinks = workspace.allow_hardlinks or PATH_HARDLINK.name in refuse.leaving_out.off
 
     def read(self, given: str, found: Found) -> Tree:
         """List the regular files below a folder that was looked at, named as grep would name them. Links stay unread.

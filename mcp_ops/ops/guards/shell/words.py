@@ -109,7 +109,8 @@ class _Scanner:
         elif character == "\\":
             self._escaped()
         elif character in "\n\r":
-            self._refuse_syntax(character, "the command has more than one line")
+            if self._command[self._at :].strip(" \t\r\n"):
+                self._refuse_syntax(character, "the command has more than one line")
             self._finish()
         else:
             kind = "$'" if self._command.startswith("$'", self._at - 1) else character
