@@ -147,7 +147,7 @@ need_cluster() {
 }
 
 need_workloads() {
-  admin_kubectl apply -f "$here/manifests"
+  admin_kubectl apply -k "$here/manifests"
   admin_kubectl -n "$NAMESPACE" rollout status deployment/web --timeout=180s
   admin_kubectl -n "$NAMESPACE" rollout status deployment/redis --timeout=180s
   say "waiting until payments-api crash-loops, as it should"

