@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_ops.evaluation.watching.witnesses.base import Effect
 from mcp_ops.text import one_line
-from mcp_ops.trace.events import EffectSeen
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
@@ -39,8 +39,11 @@ class ProcessWitness:
     """Sees processes that a run started and that are still there after its servers were closed. Linux only."""
 
     name = "processes"
+    left: tuple[Process, ...]
+    """What is left over, once it has looked after the run."""
 
     def __init__(self) -> None:
+        self.left = ()
         self._known: frozenset[Process] = frozenset()
         self._was_subreaper: int | None = None
         self._nothing_left = False
@@ -57,17 +60,15 @@ class ProcessWitness:
         _set_subreaper(1)
         self._known = frozenset(_descendants())
 
-    def after(self) -> list[EffectSeen]:
+    def after(self) -> list[Effect]:
         """Return one effect for each process that is left over."""
         left = self._new()
         self._nothing_left = not left
         if left:
             _wait_for(left, _GRACE_MS)
             left = [process for process in self._new() if _state(process) not in (None, "Z", "X")]
-        return [
-            EffectSeen(witness=self.name, kind="left_over", object=_command(process), detail=f"pid {process.pid}")
-            for process in left
-        ]
+        self.left = tuple(left)
+        return [Effect("left_over", _command(process), f"pid {process.pid}") for process in left]
 
     def end(self) -> None:
         """Kill every process that the run left over, and stop adopting orphans. Never waits for longer than a kill."""

@@ -1,4 +1,7 @@
-"""A folder at one moment, and how two moments differ: content, type, permissions, owner, links, times, attributes."""
+"""A folder at one moment, and how two moments differ: content, type, permissions, owner, links, times, attributes.
+
+Reading is no difference: access times are not looked at.
+"""
 
 import hashlib
 import os
@@ -10,13 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from mcp_ops.text import one_line
+
 MAX_ENTRIES = 100_000
 """A tree that grew beyond this is looked at no further."""
 
 Stamp = tuple[int, int, int, int, int, int, int, int]
 """Mode, owner, group, size, mtime, ctime, inode, number of names. Nothing can be written without changing the ctime."""
 
-Kind = Literal["file", "folder", "link", "fifo", "special"]
+Kind = Literal["file", "folder", "link", "fifo", "socket", "device"]
 
 _CHUNK = 1 << 20
 _RACY_NS = 20_000_000
@@ -131,8 +136,8 @@ def _differences(root: Path, known: Snapshot, stamps: Mapping[str, Stamp]) -> It
         if before is None or (stamp == before.stamp and path not in known.racy):
             continue
         details = _details(before, _entry(root / path, stamp))
-        if before.kind == "folder" and stamp[4] != before.stamp[4] and path not in stirred and not details:
-            details = ["an entry came and went"]
+        if not details and path not in stirred:
+            details = [_time_detail(before, stamp)] if stamp != before.stamp else []
         if details:
             yield Difference("changed", path, ", ".join(details))
 
@@ -145,18 +150,38 @@ def _details(before: Entry, after: Entry) -> list[str]:
     if before.digest != after.digest:
         details.append("content")
     if before.target != after.target:
-        details.append("link target")
+        details.append(f"link target {_shown(before.target)} to {_shown(after.target)}")
     if old[0] != new[0]:
         details.append(f"mode {stat.S_IMODE(old[0]):04o} to {stat.S_IMODE(new[0]):04o}")
     if old[1:3] != new[1:3]:
-        details.append("owner")
-    if before.attributes != after.attributes:
-        details.append("extended attributes")
-    if before.kind == "file" and old[7] != new[7]:
+        details.append(f"owner {old[1]}:{old[2]} to {new[1]}:{new[2]}")
+    details += _attribute_details(dict(before.attributes), dict(after.attributes))
+    if before.kind != "folder" and old[7] != new[7]:
         details.append(f"{old[7]} to {new[7]} names")
-    if before.kind in ("file", "link") and old[4] != new[4] and not details:
+    written = before.digest != after.digest or before.target != after.target
+    if before.kind != "folder" and old[4] != new[4] and not written:
         details.append("modification time")
     return details
+
+
+def _attribute_details(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[str]:
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            done = "set" if name not in before else "removed" if name not in after else "changed"
+            yield f"extended attribute {_shown(name)} {done}"
+
+
+def _time_detail(before: Entry, stamp: Stamp) -> str:
+    """Say what only the times of an entry give away. Nothing sets a ctime: it is the time of the latest change."""
+    if stamp[4] == before.stamp[4]:
+        return "a change that was undone, or of its flags"
+    if before.kind == "folder" and stamp[4] == stamp[5]:
+        return "an entry came and went"
+    return "modification time"
+
+
+def _shown(name: str | None) -> str:
+    return "unknown" if name is None else one_line(name, 60)
 
 
 def _without_full_folders(paths: set[str]) -> set[str]:
@@ -214,10 +239,18 @@ def _attributes(path: Path) -> tuple[tuple[str, bytes], ...]:
         return ()
 
 
+_KINDS: Mapping[int, Kind] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+}
+
+
 def _kind(stamp: Stamp) -> Kind:
     mode = stamp[0]
-    kinds: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link", stat.S_IFIFO: "fifo"}
-    return kinds.get(stat.S_IFMT(mode), "special")
+    return _KINDS.get(stat.S_IFMT(mode), "device")
 
 
 def _racy(stamps: Mapping[str, Stamp], taken: int) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from mcp_ops.evaluation.watching.witnesses.base import Effect
 from mcp_ops.evaluation.watching.witnesses.tree import Snapshot, compare, snapshot
-from mcp_ops.trace.events import EffectSeen
 
 
 class WorkspaceWitness:
@@ -25,7 +25,7 @@ class WorkspaceWitness:
         if self._known is None:
             self._known = snapshot(self._root)
 
-    def after(self) -> list[EffectSeen]:
+    def after(self) -> list[Effect]:
         """Return one effect for each entry that differs, by path.
 
         Raises:
@@ -33,7 +33,4 @@ class WorkspaceWitness:
         """
         if self._known is None:
             raise RuntimeError("the witness did not look before")
-        return [
-            EffectSeen(witness=self.name, kind=found.kind, object=found.path, detail=found.detail)
-            for found in compare(self._root, self._known)
-        ]
+        return [Effect(found.kind, found.path, found.detail) for found in compare(self._root, self._known)]
