@@ -252,7 +252,10 @@ class TestForeignServers:
             await session.call_tool("typed", {"count": 1})
             await session.call_tool("typed", {"count": "one"})
         assert [call.state for call in session.records] == ["executed", "failed"]
-        assert "Invalid structured content returned by tool typed" in session.records[1].reason
+        assert session.records[1].reason == (
+            "server 'foreign' sent no usable reply: its structured content does not fit the tool's output schema: "
+            "$.count: 'one' is not of type 'integer'"
+        )
 
     async def test_a_call_that_does_not_end_is_stopped(self) -> None:
         async with session_with(foreign(), call_seconds=0.05) as (session, _):
@@ -577,13 +580,28 @@ class TestStdio:
         assert (session.records[0].state, session.records[0].rule) == ("denied", "args.invalid")
         assert observation.state == "executed"
 
+    async def test_a_line_that_is_too_long_is_dropped_and_the_session_goes_on(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("mcp_ops.evaluation.session.stdio.MAX_MESSAGE_BYTES", 100_000)
+        async with session_with(over_stdio()) as (session, _):
+            await session.call_tool("say", {"text": "x" * 1_000_000})
+            await session.call_tool("say", {"text": "still here"})
+        assert [(call.state, call.rule) for call in session.records] == [
+            ("failed", "server.too_large"),
+            ("executed", None),
+        ]
+        assert session.records[0].reason == "server 'foreign': it sent a message of more than 100000 bytes"
+
     async def test_a_line_without_end_is_cut_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("mcp_ops.evaluation.session.stdio.MAX_MESSAGE_BYTES", 100_000)
+        monkeypatch.setattr("mcp_ops.evaluation.session.stdio.MAX_SKIPPED_BYTES", 200_000)
         target = over_stdio()
         async with session_with(target) as (session, _):
             await session.call_tool("say", {"text": "x" * 1_000_000})
-        assert session.records[0].rule == "server.died"
-        assert "a line of more than 100000 bytes" in stdio_of(target).last_words
+            await session.call_tool("say", {"text": "nobody there"})
+        assert [call.rule for call in session.records] == ["server.too_large", "server.died"]
+        assert "a line without end" in stdio_of(target).last_words
 
     async def test_a_big_message_goes_through_both_ways(self) -> None:
         async with session_with(over_stdio()) as (session, _):

@@ -41,12 +41,17 @@ async def find_cluster(config: RunConfig, scratch: Path) -> Cluster | None:
     if not config.cluster_named:
         return None
     kubeconfig = kubeconfig_of(config)
-    folder = Workspace(scratch)
-    context = OpsContext(folder, ClusterAccess(kubeconfig, config.kube_context, find_kubectl(folder.root)))
+    context = reading(kubeconfig, config.kube_context, scratch)
     name = config.kube_context or await _current_context(context) or kubeconfig.name
     namespace = await run_kubectl(context, ["get", "--output=json", "--", "namespaces", "kube-system"])
     uid, reason = _uid(namespace)
     return Cluster(kubeconfig, config.kube_context, one_line(name, 80), uid, reason)
+
+
+def reading(kubeconfig: Path, kube_context: str | None, folder: Path) -> OpsContext:
+    """Return what kubectl is run with; no kubectl inside `folder` is used."""
+    inside = Workspace(folder)
+    return OpsContext(inside, ClusterAccess(kubeconfig, kube_context, find_kubectl(inside.root)))
 
 
 def kubeconfig_of(config: RunConfig) -> Path:

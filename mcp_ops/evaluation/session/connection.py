@@ -1,9 +1,10 @@
 """Connecting to a server within a deadline, with one sentence when that does not work."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import mcp_types
@@ -12,16 +13,15 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 from mcp_types.version import LATEST_MODERN_VERSION
 
+from mcp_ops.evaluation.session.asked import Asked, note_requests, roots_of
+from mcp_ops.evaluation.session.listing import read_tools
+from mcp_ops.evaluation.session.replies import is_closed
 from mcp_ops.evaluation.session.stdio import StdioServer
 from mcp_ops.gate import AuditRecord
 from mcp_ops.text import one_line
 
 START_SECONDS = 30.0
 """How long a server may take to start, answer the handshake and list its tools."""
-MAX_TOOLS = 1000
-"""Most tools that are taken from one server."""
-
-_MAX_PAGES = 100
 
 
 class ServerStartError(Exception):
@@ -46,6 +46,8 @@ class ServerTarget:
     """It cannot change anything."""
     watched: bool = True
     """It was told of the workspace, where a witness looks."""
+    roots: Path | None = None
+    """The folder that it is told when it asks for roots; None refuses."""
 
 
 @dataclass
@@ -62,6 +64,8 @@ class Connection:
     """Messages are written as JSON text."""
     died_in: str | None = None
     """The call in which the server ended, in words."""
+    on_asked: Callable[[Asked], None] = lambda _: None
+    """Told of everything that the server asks of its client."""
 
 
 @asynccontextmanager
@@ -70,7 +74,7 @@ async def connected(
 ) -> AsyncIterator[list[Connection]]:
     """Connect to servers in order; when the block ends, close them in reverse.
 
-    Sampling, roots and elicitation are refused: no client here has a callback for them.
+    Sampling, roots and elicitation are neither announced nor answered; roots are, for a target that was granted them.
 
     Args:
         targets: What to connect to.
@@ -103,11 +107,16 @@ async def _connect(stack: AsyncExitStack, target: ServerTarget, mode: str, secon
     if mode == "auto" and target.tools is not None:
         # A server of this process whose tools are known has nothing to tell by a handshake.
         mode = LATEST_MODERN_VERSION
-    client = Client(server.connect() if isinstance(server, StdioServer) else server, mode=mode)
+    client = Client(
+        server.connect() if isinstance(server, StdioServer) else server,
+        mode=mode,
+        list_roots_callback=roots_of(target.roots) if target.roots is not None else None,
+        cache=None,
+    )
     async with asyncio.timeout(seconds):
         await stack.enter_async_context(client)
-        tools = target.tools if target.tools is not None else await _list_tools(client)
-    return Connection(
+        tools = target.tools if target.tools is not None else await read_tools(client.session)
+    connection = Connection(
         target.name,
         client,
         tools,
@@ -116,20 +125,9 @@ async def _connect(stack: AsyncExitStack, target: ServerTarget, mode: str, secon
         audit=target.audit,
         on_a_wire=isinstance(server, StdioServer),
     )
-
-
-async def _list_tools(client: Client) -> tuple[mcp_types.Tool, ...]:
-    tools: list[mcp_types.Tool] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        tools += page.tools
-        cursor = page.next_cursor
-        if cursor is None or len(tools) > MAX_TOOLS:
-            break
-    if cursor is not None or len(tools) > MAX_TOOLS:
-        raise ValueError(f"it lists more than {MAX_TOOLS} tools")
-    return tuple(tools)
+    # Whom it tells is set later, by who uses the connection.
+    note_requests(client.session, lambda asked: connection.on_asked(asked))  # noqa: PLW0108
+    return connection
 
 
 def _reason(error: BaseException, server: object, seconds: float) -> str:
@@ -142,7 +140,7 @@ def _reason(error: BaseException, server: object, seconds: float) -> str:
         words = f"{one_line(str(error.filename), 200)}: {(error.strerror or '').lower()}"
     if not isinstance(server, StdioServer):
         return words
-    if server.exit_code is not None and not isinstance(error, TimeoutError):
+    if server.exit_code is not None and is_closed(error):
         words = f"exit {server.exit_code}" if server.exit_code >= 0 else f"killed by signal {-server.exit_code}"
     if server.stray:
         words += f"; it wrote to standard output what is no message: {server.stray[0]!r}"

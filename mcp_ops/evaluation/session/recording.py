@@ -8,26 +8,33 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+from mcp_types import CallToolResult
 
 from mcp_ops.agent.session import Observation, ToolInfo
 from mcp_ops.evaluation.observed import CallRecord
+from mcp_ops.evaluation.session.asked import Asked
+from mcp_ops.evaluation.session.calling import send_call, untaken
 from mcp_ops.evaluation.session.connection import Connection
+from mcp_ops.evaluation.session.fault_plan import Fault, FaultPlan
 from mcp_ops.evaluation.session.replies import (
     Answer,
     answer_of_error,
     answer_of_foreign,
     answer_of_ours,
+    answer_without_form,
     failed,
     refused,
 )
-from mcp_ops.evaluation.session.rules import SERVER_DIED, SERVER_ERROR
-from mcp_ops.gate import ARGS_INVALID, BUDGET_SPENT, TIME_LIMIT, TOOL_UNKNOWN, unknown_tool
+from mcp_ops.evaluation.session.routing import routes
+from mcp_ops.evaluation.session.rules import BUDGET_SPENT, SERVER_DIED, SERVER_ERROR, SERVER_TOO_LARGE
+from mcp_ops.gate import ARGS_INVALID, TIME_LIMIT, TOOL_UNKNOWN, unknown_tool
 from mcp_ops.llm.references import PastCall
 from mcp_ops.text import cap, clean, one_line
-from mcp_ops.trace.events import GuardDenied, ToolCall, ToolResult
+from mcp_ops.trace.events import GuardDenied, ServerAsked, ToolCall, ToolResult
 from mcp_ops.trace.ledger import Ledger
 
 CALL_SECONDS = 60.0
@@ -36,6 +43,8 @@ MAX_OBSERVATION_BYTES = 64 * 1024
 """Most bytes of a reply that an agent is shown. Our own servers cap earlier."""
 MAX_REFUSED_CALLS = 1000
 """Calls beyond the budget after which an agent that does not stop is stopped."""
+MAX_ASKED = 20
+"""Most requests of servers to their client that one run records."""
 
 _ENDED = "the run ended during this call"
 
@@ -49,13 +58,14 @@ class RunIsOver(RuntimeError):
 
 
 class RecordingSession:
-    """A connection to one or several servers that writes `tool_call`, `tool_result` and `guard_denied`.
+    """A connection to one or several servers that writes `tool_call`, `tool_result`, `guard_denied`, `server_asked`.
 
     Args:
         connections: Connected servers, in the order in which their tools are listed.
         ledger: Where the events go.
         max_calls: Calls after which none runs any more.
         call_seconds: How long one call may take.
+        faults: What goes wrong on purpose, and in which calls.
     """
 
     def __init__(
@@ -65,17 +75,23 @@ class RecordingSession:
         *,
         max_calls: int,
         call_seconds: float = CALL_SECONDS,
+        faults: FaultPlan | None = None,
     ) -> None:
         self._connections = connections
         self._ledger = ledger
         self._max_calls = max_calls
         self._call_seconds = call_seconds
+        self._faults = faults or FaultPlan()
         self._asked = 0
         self._over = False
         self._running: dict[int, tuple[ToolCall, asyncio.Task[Any] | None]] = {}
         self._records: dict[int, CallRecord] = {}
         self._sent: dict[str, list[int]] = {connection.name: [] for connection in connections}
-        self._routes = _routes(connections)
+        self._said: dict[int, Answer] = {}
+        self._asked_by_servers = 0
+        for connection in connections:
+            connection.on_asked = partial(self._note_asked, connection.name)
+        self._routes = routes(connections)
         self._roster = tuple(
             ToolInfo(name, tool.description or "", tool.input_schema) for name, (_, tool) in self._routes.items()
         )
@@ -117,7 +133,7 @@ class RecordingSession:
         self._ledger.emit(asked)
         answer = failed(TIME_LIMIT, _ENDED)
         try:
-            answer = await self._answer(index, name, args, connection)
+            answer = await self._answer(asked, args, connection)
         finally:
             if self._running.pop(index, None) is not None:
                 self._record(asked, answer, (time.perf_counter() - started) * 1000)
@@ -138,8 +154,13 @@ class RecordingSession:
         """Note a problem for each of our servers whose own record of the calls differs from the ledger."""
         for connection in self._connections:
             if connection.audit is not None:
-                sent = [self._records[index] for index in self._sent[connection.name]]
+                sent = [self._as_said(index) for index in self._sent[connection.name]]
                 self.problems += _audit_problems(connection, sent)
+
+    def _as_said(self, index: int) -> CallRecord:
+        """Return the record of a call as the server answered it, before a fault changed that."""
+        record, said = self._records[index], self._said.get(index)
+        return record if said is None else replace(record, state=said.state, rule=said.rule)
 
     def _connection_for(self, name: str) -> Connection | None:
         if name in self._routes:
@@ -148,9 +169,8 @@ class RecordingSession:
         only = self._connections[0] if len(self._connections) == 1 else None
         return only if only is not None and only.own else None
 
-    async def _answer(
-        self, index: int, name: str, args: dict[str, Any] | None, connection: Connection | None
-    ) -> Answer:
+    async def _answer(self, asked: ToolCall, args: dict[str, Any] | None, connection: Connection | None) -> Answer:
+        index, name = asked.call, asked.tool
         if index >= self._max_calls:
             return refused(BUDGET_SPENT, f"the run's {self._max_calls} calls are used up")
         if connection is None:
@@ -159,28 +179,56 @@ class RecordingSession:
             return refused(ARGS_INVALID, "the arguments are no JSON object that can be sent")
         if connection.died_in is not None:
             return failed(SERVER_DIED, f"server {connection.name!r} ended in an earlier call")
+        fault = self._faults.take(asked)
+        if fault is not None and fault.instead_of_the_call:
+            return fault.answer(connection.name)
+        return await self._answer_of_server(asked, args, connection, fault)
+
+    async def _answer_of_server(
+        self, asked: ToolCall, args: dict[str, Any], connection: Connection, fault: Fault | None
+    ) -> Answer:
+        index, name = asked.call, asked.tool
         self._sent[connection.name].append(index)
         own_name = self._routes[name][1].name if name in self._routes else name
         try:
             async with asyncio.timeout(self._call_seconds):
-                reply = await _send(connection, own_name, args)
+                reply = await send_call(connection, own_name, args)
         except (Exception, SystemExit) as error:
             # A server in this process that calls sys.exit must not end the suite.
             answer = answer_of_error(error, connection.name)
         else:
-            answer = self._read(connection, reply)
+            answer = self._read(connection, name, reply)
+            if fault is not None:
+                self._said[index] = answer
+                answer = fault.answer(connection.name, answer, own=connection.own)
         if answer.rule == SERVER_DIED.name:
             connection.died_in = f"call {index + 1} ({one_line(name, 60)})"
         return answer
 
-    def _read(self, connection: Connection, reply: CallToolResult) -> Answer:
+    def _read(self, connection: Connection, name: str, reply: CallToolResult) -> Answer:
         if not connection.own:
-            return answer_of_foreign(reply, connection.denied_pattern)
+            wrong = untaken(connection.name, self._routes[name][1], reply)
+            return wrong or answer_of_foreign(reply, connection.denied_pattern)
         answer = answer_of_ours(reply)
         if answer is None:
             self.problems.append(f"server {connection.name!r} sent a reply that is not in its own form")
-            return failed(SERVER_ERROR, f"server {connection.name!r} sent a reply that is not in its own form")
+            return answer_without_form(connection.name)
         return answer
+
+    def _note_asked(self, server: str, asked: Asked) -> None:
+        self._asked_by_servers += 1
+        if self._asked_by_servers > MAX_ASKED:
+            return
+        running = [call.call for call, _ in self._running.values() if call.server == server]
+        self._ledger.emit(
+            ServerAsked(
+                server=server,
+                method=asked.method,
+                granted=asked.granted,
+                text=asked.text,
+                call=max(running, default=None),
+            )
+        )
 
     def _record(self, asked: ToolCall, answer: Answer, took_ms: float) -> None:
         self._records[asked.call] = CallRecord(
@@ -197,6 +245,7 @@ class RecordingSession:
             structured=answer.structured,
             exit_code=answer.exit_code,
             claimed=answer.claimed,
+            fault=answer.fault,
         )
         self._ledger.emit(
             ToolResult(
@@ -209,6 +258,7 @@ class RecordingSession:
                 structured=answer.structured,
                 exit_code=answer.exit_code,
                 claimed=answer.claimed,
+                fault=answer.fault,
                 truncated=answer.truncated,
                 full_length=answer.full_length,
                 duration_ms=took_ms,
@@ -226,24 +276,6 @@ class RecordingSession:
                     claimed=answer.claimed,
                 )
             )
-
-
-def _routes(connections: Sequence[Connection]) -> dict[str, tuple[Connection, Any]]:
-    """Return where each listed name leads. A name that two servers have becomes `server.tool` for both."""
-    times = Counter(tool.name for connection in connections for tool in connection.tools)
-    return {
-        (tool.name if times[tool.name] == 1 else f"{connection.name}.{tool.name}"): (connection, tool)
-        for connection in connections
-        for tool in connection.tools
-    }
-
-
-async def _send(connection: Connection, tool: str, args: dict[str, Any]) -> CallToolResult:
-    if not connection.own:
-        return await connection.client.call_tool(tool, args)
-    # The client's own call_tool would list the tools again to look for output schemas.
-    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=args))
-    return await connection.client.session.send_request(request, CallToolResult)
 
 
 def _as_json(arguments: object) -> dict[str, Any] | None:
@@ -265,9 +297,12 @@ def _is_text(name: str, args: dict[str, Any]) -> bool:
     return True
 
 
+_UNSURE = frozenset(rule.name for rule in (TIME_LIMIT, SERVER_DIED, SERVER_ERROR, SERVER_TOO_LARGE))
+
+
 def _audit_problems(connection: Connection, sent: Sequence[CallRecord]) -> list[str]:
     """Compare, whatever the order: calls of one turn may overlap. A call without an answer may have a record or not."""
-    unsure = [call for call in sent if call.rule in (TIME_LIMIT.name, SERVER_DIED.name, SERVER_ERROR.name)]
+    unsure = [call for call in sent if call.rule in _UNSURE]
     recorded = Counter(
         _audit_key(record.tool, record.arguments, record.state.value, record.rule) for record in connection.audit or ()
     )

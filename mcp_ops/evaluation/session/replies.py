@@ -15,10 +15,13 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from mcp_ops.evaluation.session.rules import CLAIMED, SERVER_DIED, SERVER_ERROR
+from mcp_ops.evaluation.session.asked import NotGranted
+from mcp_ops.evaluation.session.blocking import LoopBlocked
+from mcp_ops.evaluation.session.rules import CLAIMED, SERVER_ASKED, SERVER_DIED, SERVER_ERROR, SERVER_TOO_LARGE
+from mcp_ops.evaluation.session.stdio import TOO_LARGE
 from mcp_ops.gate import MAX_REPLY_BYTES, TIME_LIMIT, Rule, read_reply, stopped, to_mcp
 from mcp_ops.text import one_line
-from mcp_ops.trace.events import StateName
+from mcp_ops.trace.events import FaultName, StateName
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Answer:
     claimed: bool = False
     truncated: bool = False
     full_length: int | None = None
+    fault: FaultName | None = None
+    """The fault that the line put into the call."""
 
 
 def answer_of_ours(reply: CallToolResult) -> Answer | None:
@@ -75,16 +80,30 @@ def answer_of_error(error: BaseException, server: str) -> Answer:
     """Read the exception that came instead of a reply."""
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
         return failed(TIME_LIMIT, f"server {server!r} did not answer in time")
-    if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError) or _is_closed(error):
+    if is_closed(error):
         return failed(SERVER_DIED, f"server {server!r} ended before it answered")
+    if isinstance(error, MCPError) and error.code == TOO_LARGE:
+        return failed(SERVER_TOO_LARGE, f"server {server!r}: {one_line(error.message, 200)}")
+    if isinstance(error, NotGranted):
+        return failed(SERVER_ASKED, f"server {server!r} asked for {error} in place of a result, which is not granted")
+    if isinstance(error, LoopBlocked):
+        return failed(TIME_LIMIT, f"server {server!r} did not answer in time: {error}")
     words = f"it called sys.exit({error})" if isinstance(error, SystemExit) else one_line(str(error), 500)
     words = words or type(error).__name__
     return failed(SERVER_ERROR, f"server {server!r} sent no usable reply: {words}")
 
 
-def _is_closed(error: BaseException) -> bool:
-    """The code alone does not tell: it is the first one that servers may use as they like."""
+def is_closed(error: BaseException) -> bool:
+    """Return whether an exception says that the connection to the server ended."""
+    if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError):
+        return True
+    # The code alone does not tell: it is the first one that servers may use as they like.
     return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and error.message == "Connection closed"
+
+
+def answer_without_form(server: str) -> Answer:
+    """Return what is made of a reply of one of our servers that `answer_of_ours` cannot read."""
+    return failed(SERVER_ERROR, f"server {server!r} sent a reply that is not in its own form")
 
 
 def failed(rule: Rule, reason: str) -> Answer:

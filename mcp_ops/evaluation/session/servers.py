@@ -2,8 +2,9 @@
 
 import difflib
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,19 @@ from mcp_ops.evaluation.config import OPS_SERVER, RunConfig, ServerSpec
 from mcp_ops.evaluation.matching.patterns import BadPattern, compiled
 from mcp_ops.evaluation.session.cluster import Cluster
 from mcp_ops.evaluation.session.connection import ServerTarget
+from mcp_ops.evaluation.session.extending import extension_of
 from mcp_ops.evaluation.session.loading import SetupError, called, described, load
 from mcp_ops.evaluation.session.stdio import StdioServer
-from mcp_ops.gate import AuditRecord
+from mcp_ops.gate import AuditRecord, Refuse, Rule
 from mcp_ops.servers import ops
+
+OWN_RULES: Mapping[str, tuple[Rule, ...]] = {OPS_SERVER: ops.RULES}
+"""The servers that ship here, each with every rule that it can answer with."""
+
+
+def own_rules(names: Iterable[str]) -> dict[str, Rule]:
+    """Return the rules of those servers among `names` that ship here, by name."""
+    return {rule.name: rule for name in names for rule in OWN_RULES.get(name, ())}
 
 
 class UnknownServer(SetupError):
@@ -31,6 +41,7 @@ async def server_targets(
     *,
     cluster: Cluster | None,
     end_group: Callable[[int], None],
+    refuse: Refuse | None = None,
 ) -> list[ServerTarget]:
     """Prepare the servers of a line for one run; nothing is started yet, but factories are called.
 
@@ -40,66 +51,143 @@ async def server_targets(
         workspace: The copy that the servers work in.
         cluster: The cluster that this run may touch.
         end_group: What to do with the process group of a server once the server itself has ended.
+        refuse: How the rules of our own servers in this process say no; by default every rule is on.
 
     Raises:
         UnknownServer: A name is not configured.
         SetupError: A server may not start, or cannot be made.
     """
     return [
-        _ops(config, workspace, cluster, end_group)
+        _ops(config, workspace, cluster, end_group, refuse)
         if name == OPS_SERVER
-        else await _foreign(_spec(name, config), config, workspace, end_group)
+        else await _foreign(_spec(name, config, cluster), config, workspace, cluster, end_group)
         for name in names
     ]
 
 
-def _spec(name: str, config: RunConfig) -> ServerSpec:
+def _spec(name: str, config: RunConfig, cluster: Cluster | None) -> ServerSpec:
     spec = config.servers.get(name)
     known = (OPS_SERVER, *config.servers)
     if spec is None:
         near = difflib.get_close_matches(name, known, n=1)
         guess = f'did you mean "{near[0]}"?' if near else f"configured are {', '.join(known)}"
         raise UnknownServer(f'server "{name}" is not configured; {guess}')
+    if "." in name:
+        raise SetupError(f'server "{name}": write a name without a dot; a tool of two servers is called server.tool')
     if spec.mutating and name not in config.allow_writes:
         raise SetupError(
             f'server "{name}" can change things, so it starts only with --ops-allow-writes={name}; '
             f"if all its tools only read, say `{name}.mutating = false` in ops_servers"
         )
+    if spec.mutating and cluster is not None:
+        _check_writes(name, cluster, config.clusters)
     return spec
 
 
-def _ops(config: RunConfig, workspace: Path, cluster: Cluster | None, end_group: Callable[[int], None]) -> ServerTarget:
+def _check_writes(name: str, cluster: Cluster, allowed: frozenset[str]) -> None:
+    """Refuse a server that can change things in a run that may touch a cluster which is not listed for that.
+
+    Raises:
+        SetupError: It is not listed, or did not say which one it is.
+    """
+    if cluster.uid is None:
+        raise SetupError(
+            f'server "{name}" can change things, and {cluster.name} did not say which cluster it is: {cluster.reason}'
+        )
+    if cluster.uid not in allowed:
+        raise SetupError(
+            f'server "{name}" can change things, and the cluster {cluster.name} is none of those that may be changed; '
+            f"if it is one for tests, add the line {cluster.uid} to ops_clusters in the ini file"
+        )
+
+
+def _ops(
+    config: RunConfig,
+    workspace: Path,
+    cluster: Cluster | None,
+    end_group: Callable[[int], None],
+    refuse: Refuse | None,
+) -> ServerTarget:
+    extension = extension_of(config)
     kubeconfig, context = (cluster.kubeconfig, cluster.context) if cluster is not None else (None, None)
     if config.transport == "stdio":
         command = [sys.executable, "-m", "mcp_ops.cli", "serve", OPS_SERVER, "--workspace", str(workspace)]
         command += ["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else []
         command += ["--kube-context", context] if context is not None else []
+        command += ["--guards", str(config.guards.absolute())] if config.guards is not None else []
         server = StdioServer(command, env=_environment(), cwd=workspace, end_group=end_group)
         return ServerTarget(OPS_SERVER, server, own=True, read_only=True)
     audit: list[AuditRecord] = []
     return ServerTarget(
         OPS_SERVER,
-        ops.create_server(workspace, kubeconfig=kubeconfig, kube_context=context, audit=audit.append),
+        ops.create_server(
+            workspace,
+            kubeconfig=kubeconfig,
+            kube_context=context,
+            audit=audit.append,
+            refuse=refuse,
+            extension=extension,
+        ),
         own=True,
         audit=audit,
-        tools=tuple(tool.definition for tool in ops.TOOLS),
+        tools=tuple(tool.definition for tool in ops.tools_with(extension)),
         read_only=True,
     )
 
 
 async def _foreign(
-    spec: ServerSpec, config: RunConfig, workspace: Path, end_group: Callable[[int], None]
+    spec: ServerSpec,
+    config: RunConfig,
+    workspace: Path,
+    cluster: Cluster | None,
+    end_group: Callable[[int], None],
 ) -> ServerTarget:
     pattern = _denied_pattern(spec)
+    roots = workspace if "roots" in spec.grants else None
     if spec.factory is not None:
         server = await _made(spec.name, spec.factory, config.rootdir, workspace)
-        return ServerTarget(spec.name, server, denied_pattern=pattern, read_only=not spec.mutating)
+        return ServerTarget(spec.name, server, denied_pattern=pattern, read_only=not spec.mutating, roots=roots)
     if not spec.command:
         raise SetupError(f'server "{spec.name}" has neither a command nor a factory')
-    command = [word.replace("{workspace}", str(workspace)) for word in spec.command]
+    names_cluster = any("{kubeconfig}" in word for word in spec.command)
+    command = _filled(spec, {"{workspace}": str(workspace), **_cluster_words(spec, cluster)})
     started = StdioServer(command, env=_environment(), cwd=config.rootdir, end_group=end_group)
-    watched = any("{workspace}" in word for word in spec.command)
-    return ServerTarget(spec.name, started, denied_pattern=pattern, read_only=not spec.mutating, watched=watched)
+    return ServerTarget(
+        spec.name,
+        started,
+        denied_pattern=pattern,
+        read_only=not spec.mutating,
+        watched=roots is not None or names_cluster or any("{workspace}" in word for word in spec.command),
+        roots=roots,
+    )
+
+
+def _filled(spec: ServerSpec, words: Mapping[str, str]) -> list[str]:
+    """Return the command with its placeholders filled in, each of them once: what is put in is not read again."""
+    pattern = re.compile("|".join(map(re.escape, words)))
+    return [pattern.sub(lambda found: words[found[0]], word) for word in spec.command]
+
+
+def _cluster_words(spec: ServerSpec, cluster: Cluster | None) -> dict[str, str]:
+    """Return what stands for the named cluster in a command.
+
+    Raises:
+        SetupError: The command wants a cluster and the run has none, or it would not get the context that was named.
+    """
+    asked = {word for word in ("{kubeconfig}", "{kube_context}") if any(word in each for each in spec.command)}
+    if not asked:
+        return {}
+    if cluster is None:
+        raise SetupError(
+            f'server "{spec.name}": its command says {min(asked)}, and this run uses no cluster; '
+            'give the line "needs": ["cluster"], and name the cluster with --ops-kubeconfig'
+        )
+    if cluster.context is not None and "{kube_context}" not in asked:
+        raise SetupError(
+            f'server "{spec.name}": its command says {{kubeconfig}} only, so it would use another context than '
+            f"{cluster.name}, which was named; write {{kube_context}} into it too"
+        )
+    return {"{kubeconfig}": str(cluster.kubeconfig), "{kube_context}": cluster.name}
 
 
 async def _made(name: str, named: str, rootdir: Path, workspace: Path) -> Server[Any] | MCPServer:

@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,14 +18,25 @@ from typing import IO
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 
 from mcp_ops.text import one_line
 
 log = logging.getLogger(__name__)
 
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-"""A server that sends a longer line is cut off."""
+MAX_MESSAGE_BYTES = 1 << 20
+"""Of a longer line nothing is kept, and every request that waits for an answer gets `TOO_LARGE` as its error."""
+MAX_SKIPPED_BYTES = 64 << 20
+"""A server that sends more than this without a line end, after that, is cut off."""
+TOO_LARGE = -32050
+"""Code of the error that stands for a message which was too long to be read."""
 EXIT_SECONDS = 2.0
 """How long a server may take to end after its input was closed, and again after it was told to."""
 
@@ -63,6 +74,7 @@ class StdioServer:
     """The first lines on its standard output that were no messages."""
     _errors: bytes = b""
     _closed_output: bool = False
+    _unanswered: set[RequestId] = field(default_factory=set)
 
     @property
     def last_words(self) -> str:
@@ -142,25 +154,36 @@ class StdioServer:
             await _ended(process, EXIT_SECONDS)
 
     async def _read_messages(self, output: asyncio.StreamReader, to_client: _ToClient) -> None:
-        buffer = bytearray()
+        lines = _Lines()
         async with to_client:
             while chunk := await output.read(_CHUNK):
-                buffer += chunk
-                *lines, rest = buffer.split(b"\n") if b"\n" in chunk else [buffer]
-                buffer = rest
                 with suppress(*_GONE):
-                    for message in filter(None, map(self._message, lines)):
-                        await to_client.send(message)
-                if len(buffer) > MAX_MESSAGE_BYTES:
-                    self._errors += b"\n[it sent a line of more than %d bytes]" % MAX_MESSAGE_BYTES
+                    for line in lines.ended_in(chunk):
+                        for message in self._messages(line):
+                            await to_client.send(message)
+                if lines.skipped > MAX_SKIPPED_BYTES:
+                    self._errors += b"\n[it sent a line without end]"
                     return
             self._closed_output = True
 
-    def _message(self, line: bytes | bytearray) -> SessionMessage | None:
+    def _messages(self, line: bytes | None) -> Sequence[SessionMessage]:
+        """Return what a line says; a line that was too long answers every open request, as nobody knows whose it is."""
+        if line is not None:
+            message = self._message(line)
+            return [] if message is None else [message]
+        said = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
+        waiting, self._unanswered = self._unanswered, set()
+        error = ErrorData(code=TOO_LARGE, message=said)
+        return [SessionMessage(JSONRPCError(jsonrpc="2.0", id=each, error=error)) for each in waiting]
+
+    def _message(self, line: bytes) -> SessionMessage | None:
         if not line.strip():
             return None
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+                self._unanswered.discard(message.id)
+            return SessionMessage(message)
         except ValueError:
             if not self.stray:
                 log.warning("%s writes to standard output what is no message", self.command[0])
@@ -176,6 +199,8 @@ class StdioServer:
         try:
             async with from_client:
                 async for message in from_client:
+                    if isinstance(message.message, JSONRPCRequest):
+                        self._unanswered.add(message.message.id)
                     data = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await feed.write(data.encode("utf-8") + b"\n")
         except (OSError, ValueError):
@@ -183,6 +208,33 @@ class StdioServer:
             to_client.close()
         finally:
             feed.close()
+
+
+class _Lines:
+    """Puts lines together from chunks. Of a line that is too long nothing is kept."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()
+        self._too_long = False
+        self.skipped = 0
+        """Bytes of the line that was too long, since it was."""
+
+    def ended_in(self, chunk: bytes) -> Iterator[bytes | None]:
+        """Yield each line that ends in a chunk, and None as soon as one is too long."""
+        for number, part in enumerate(chunk.split(b"\n")):
+            if number:
+                if not self._too_long:
+                    yield bytes(self._begun)
+                self._begun.clear()
+                self._too_long, self.skipped = False, 0
+            if self._too_long:
+                self.skipped += len(part)
+                continue
+            self._begun += part
+            if len(self._begun) > MAX_MESSAGE_BYTES:
+                self._begun.clear()
+                self._too_long = True
+                yield None
 
 
 async def _ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
