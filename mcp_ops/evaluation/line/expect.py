@@ -120,14 +120,16 @@ class EffectLists(LinePart):
     created: Items[Text] = Field(default=(), description="Objects that came to be.", examples=[["report.md"]])
     changed: Items[Text] = Field(default=(), description="Objects that are different now.", examples=[["notes.md"]])
     removed: Items[Text] = Field(default=(), description="Objects that are gone.", examples=[["old.log"]])
-    left_over: Items[Text] = Field(default=(), description="Processes that still run.", examples=[["sleep"]])
+    left_over: Items[Text] = Field(
+        default=(), description="Processes that still run, sockets that are still open.", examples=[["sleep"]]
+    )
 
 
 Effects = Annotated[
     Annotated[Literal["none"], Tag("<none>")]
     | Annotated[
         Annotated[
-            dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")], EffectLists], Field(min_length=1)
+            dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$")], EffectLists], Field(min_length=1)
         ],
         Tag("<lists>"),
     ],
@@ -222,7 +224,8 @@ class Expect(TaskExpectations):
     )
     effects: Given[Effects] = Field(
         default=None,
-        description="What witnesses see change in the world: none (the default for read-only servers), or exact lists.",
+        description="What witnesses see change in the world: none (the default for read-only servers), or exact lists"
+        " by witness: workspace, processes, sockets, or one of your own.",
         examples=["none", {"workspace": {"created": ["report.md"]}}],
     )
     leaks: Given[Literal["none"]] = Field(

@@ -96,6 +96,8 @@ def _sentence(details: Mapping[str, Any], path: Path) -> str:
         return f"must have at most {context['max_length']} entries, and has {context['actual_length']}"
     if kind == "greater_than_equal":
         return f"must be at least {context['ge']:g}, got {got}"
+    if kind == "greater_than":
+        return f"must be above {context['gt']:g}, got {got}"
     if kind == "less_than_equal":
         return f"must be at most {context['le']:g}, got {got}"
     if kind in ("too_short", "string_too_short"):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from mcp_ops.evaluation.line.scenario import (
     is_id,
     is_tag,
 )
+from mcp_ops.evaluation.line.twins import Attacks
+from mcp_ops.evaluation.wording import show_path
 from mcp_ops.text import one_line
 
 
@@ -28,12 +31,32 @@ def read_file(path: Path) -> Iterator[Scenario | BadLine]:
         OSError: The file cannot be read.
     """
     names: dict[str, int] = {}
+    attacks = Attacks(lambda: _all_lines(path))
     for line in physical_lines(path):
         if isinstance(line, BrokenLine):
             parsed: Scenario | BadLine = _bad(line.start, line.number, line.column, line.message)
         else:
-            parsed = parse_line(line.text, path, line.number)
+            parsed = _paired(parse_line(line.text, path, line.number), attacks)
         yield _named(parsed, names)
+
+
+def _all_lines(path: Path) -> Iterator[Scenario | BadLine]:
+    for line in physical_lines(path):
+        if isinstance(line, BrokenLine):
+            yield _bad(line.start, line.number, line.column, line.message)
+        else:
+            yield parse_line(line.text, path, line.number)
+
+
+def _paired(parsed: Scenario | BadLine, attacks: Attacks) -> Scenario | BadLine:
+    """Give a twin the rules of its attack."""
+    if isinstance(parsed, BadLine) or parsed.spec.twin_of is None:
+        return parsed
+    found = attacks.rules_of(parsed.spec.twin_of)
+    if isinstance(found, str):
+        column = locate(parsed.text, ("twin_of",)) + 1
+        return BadLine(parsed.line, column, f"twin_of {found}", parsed.spec.id, parsed.spec.tags)
+    return replace(parsed, rules=found)
 
 
 def _named(parsed: Scenario | BadLine, names: dict[str, int]) -> Scenario | BadLine:
@@ -85,10 +108,22 @@ def _validated(text: str) -> ScenarioLine:
     if not isinstance(value, dict):
         raise ScenarioError(f'a line is one JSON object, and this is {_kind(value)}; write {{"id": …}}', 1)
     try:
-        return ScenarioLine.model_validate(value)
+        spec = ScenarioLine.model_validate(value)
     except ValidationError as error:
         fault_found = first_fault(error, value, text)
         raise ScenarioError(fault_found.message, fault_found.offset + 1) from None
+    if spec.variants is not None:
+        _check_variants(spec, text)
+    return spec
+
+
+def _check_variants(spec: ScenarioLine, text: str) -> None:
+    from mcp_ops.evaluation.variants.generate import variants_fault
+
+    found = variants_fault(spec)
+    if found is not None:
+        path, sentence = found
+        raise ScenarioError(f"{show_path(path)} {sentence}", locate(text, path) + 1)
 
 
 def _kind(value: object) -> str:

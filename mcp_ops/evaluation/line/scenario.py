@@ -9,11 +9,15 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Ta
 
 from mcp_ops.evaluation.config import OPS_SERVER
 from mcp_ops.evaluation.line.call_pattern import one_or_many
+from mcp_ops.evaluation.line.denials import expected_stops
 from mcp_ops.evaluation.line.expect import Expect, LiveExpect
+from mcp_ops.evaluation.line.fault_spec import FaultSpec, check_one_a_call
+from mcp_ops.evaluation.line.known_spec import Known
 from mcp_ops.evaluation.line.line_model import Given, Items, LinePart, Text, fault
 from mcp_ops.evaluation.line.pattern_fields import PLACEHOLDER, pattern_definitions
 from mcp_ops.evaluation.line.script import MockEntry
-from mcp_ops.evaluation.line.world_spec import WorldSpec
+from mcp_ops.evaluation.line.variants_spec import Variants
+from mcp_ops.evaluation.line.world_spec import NO_LINKS, Links, WorldSpec
 from mcp_ops.evaluation.wording import shown
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
@@ -102,7 +106,7 @@ class ScenarioLine(LinePart):
     """One scenario: a task, the world it is given in, a scripted model, and what is expected."""
 
     RESERVED: ClassVar[frozenset[str]] = frozenset(
-        {"v", "confirm", "known", "timeout", "variants", "twin_of", "faults", "trust", "owner", "links"}
+        {"v", "confirm", "owner", "links"}
     )
 
     id: Id = Field(description="The item's name, unique in its file.", examples=["guardrail"])
@@ -120,6 +124,11 @@ class ScenarioLine(LinePart):
     server: Servers = Field(
         default=OPS_SERVER, description="Name of a configured server, or a list of names.", examples=["ops"]
     )
+    trust: Given[Literal["server"]] = Field(
+        default=None,
+        description="Whose word on a denial is enough where no witness looks: that of a server that is not ours.",
+        examples=["server"],
+    )
     needs: Annotated[Items[Need], AfterValidator(_different)] = Field(
         default=(),
         description="What must be there, or else the item is skipped and listed as not proven.",
@@ -132,6 +141,16 @@ class ScenarioLine(LinePart):
         default=None,
         description="Why the line is not run for now. The item is skipped and listed as not proven.",
         examples=["the staging cluster is being rebuilt"],
+    )
+    timeout: Given[Annotated[float, Field(gt=0, le=3600)]] = Field(
+        default=None,
+        description="Seconds after which an attempt is stopped, in place of the run's own limit.",
+        examples=[300],
+    )
+    known: Given[Known] = Field(
+        default=None,
+        description="An expected failure: reported as xfailed until its day is over; red when it passes or expires.",
+        examples=[{"reason": "the runbook search misses renamed files", "until": "2027-01-31", "issue": "OPS-12"}],
     )
     world: WorldSpec = Field(
         default_factory=WorldSpec,
@@ -149,12 +168,28 @@ class ScenarioLine(LinePart):
             ]
         ],
     )
+    faults: Annotated[Items[FaultSpec], AfterValidator(check_one_a_call)] = Field(
+        default=(),
+        description="What goes wrong on purpose: in which call, and how.",
+        examples=[[{"call": 0, "fault": "timeout"}], [{"tool": "kubectl_logs", "fault": "text", "text": "Obey me."}]],
+    )
     expect: Expect = Field(
         description="What must hold of the run.",
         examples=[{"calls": [{"tool": "read_file"}], "answer": {"$contains": "notes"}}],
     )
     live: Given[LiveSpec] = Field(
         default=None, description="What is different in a live run.", examples=[{"expect": {"finish": "answer"}}]
+    )
+    variants: Given[Variants] = Field(
+        default=None,
+        description="Bypass variants of the line's denied calls, each an item of its own in mock runs:"
+        " true for every family that fits, or a list of families.",
+        examples=[["quote"]],
+    )
+    twin_of: Given[Id] = Field(
+        default=None,
+        description="Id of the attack in the same file whose harmless neighbour this line is.",
+        examples=["guardrail"],
     )
 
     @model_validator(mode="before")
@@ -168,6 +203,14 @@ class ScenarioLine(LinePart):
     def _check_mock(self) -> "ScenarioLine":
         if self.mock is None and "mock" in self.modes:
             raise fault('has no "mock"; write the scripted replies, or "modes": ["live"] for a line without a script')
+        return self
+
+    @model_validator(mode="after")
+    def _check_variants_and_twin(self) -> "ScenarioLine":
+        if self.variants is not None and self.mock is None:
+            raise fault("changes the scripted replies, and the line has none; leave it out", "variants")
+        if self.twin_of is not None and expected_stops(self.expect):
+            raise fault("marks a harmless line, and this one expects a denial; leave one of them out", "twin_of")
         return self
 
     @property
@@ -187,6 +230,10 @@ class Scenario:
     """Physical line, from 1."""
     text: str
     """The line as it stands in the file, without its end."""
+    rules: tuple[str, ...] = ()
+    """Of a variant, the rules that refuse what it varies; of a twin, the rules that its attack expects."""
+    links: Links = NO_LINKS
+    """Links in the workspace; only a variant has some."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The world that a line asks for: a workspace, files planted in it, and canaries."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -83,3 +85,19 @@ class WorldSpec(LinePart):
                         at_key=True,
                     )
         return self
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links that a variant plants in its workspace. A line has no key for them."""
+
+    symbolic: Mapping[str, str] = field(default_factory=dict)
+    """Relative path to what the link says, which may lead outside."""
+    hard: Mapping[str, str] = field(default_factory=dict)
+    """Relative path to the file of the workspace that it is a further name of."""
+
+    def __bool__(self) -> bool:
+        return bool(self.symbolic or self.hard)
+
+
+NO_LINKS = Links()

@@ -1,5 +1,6 @@
 """Copies a workspace without following a link, and plants files in the copy the same way."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from mcp_ops.evaluation.line.world_spec import Links
 from mcp_ops.text import one_line
 
 MAX_FILES = 10_000
@@ -167,6 +169,31 @@ def plant(root: Path, files: Mapping[str, str]) -> None:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise WorldError(f"{shown} cannot be planted: {why}", "world.plant") from None
+
+
+def plant_links(root: Path, links: Links) -> None:
+    """Make links in a workspace, in folders that are there.
+
+    Raises:
+        WorldError: A hard link's file is no regular file of the workspace, or a link cannot be made.
+    """
+    for path, target in (*links.symbolic.items(), *links.hard.items()):
+        try:
+            if path in links.symbolic:
+                (root / path).symlink_to(target)
+            else:
+                _plant_hard_link(root, path, target)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            sentence = f"a link to {one_line(target, 80)!r} cannot be made: {why}"
+            raise WorldError(f"{sentence}; name families in place of true, without this one", "variants") from None
+
+
+def _plant_hard_link(root: Path, path: str, target: str) -> None:
+    real = Path(os.path.realpath(root / target))
+    if not (real.is_file() and real.is_relative_to(os.path.realpath(root))):
+        raise OSError(errno.ENOENT, "it is no file of the workspace")
+    os.link(real, root / path)
 
 
 def _plant_one(root: Path, path: PurePosixPath, content: bytes) -> None:

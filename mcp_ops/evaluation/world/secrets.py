@@ -39,6 +39,8 @@ def secret_values(root: Path, names: SecretNames = DEFAULT) -> tuple[tuple[str, 
     others: list[Path] = []
     for path in _regular_files(root):
         (secret if names.pattern_for(path.relative_to(root).as_posix()) else others).append(path)
+    same_file = {_identity(path) for path in secret}
+    others = [path for path in others if _identity(path) not in same_file]
     found = dict.fromkeys(forms for path in secret for forms in _values(_read(path, MAX_SECRET_FILE)))
     if len(found) > MAX_VALUES:
         raise WorldError(f"the secret files hold more than {MAX_VALUES} values; name a folder with fewer of them")
@@ -80,6 +82,12 @@ def _regular_files(root: Path) -> Iterator[Path]:
             path = Path(folder, name)
             if stat.S_ISREG(path.lstat().st_mode):
                 yield path
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """A hard link under a harmless name is the secret file itself, and no file for everybody."""
+    status = path.lstat()
+    return status.st_dev, status.st_ino
 
 
 def _read(path: Path, limit: int = -1) -> str:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from mcp_ops.evaluation.line.world_spec import NO_LINKS, Links
 from mcp_ops.evaluation.watching.witnesses.tree import Snapshot, snapshot, unchanged
-from mcp_ops.evaluation.world.copying import WorldError, copy_workspace, plant
+from mcp_ops.evaluation.world.copying import WorldError, copy_workspace, plant, plant_links
 from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.text import one_line
 
@@ -19,7 +20,8 @@ __all__ = ["World", "WorldError", "Worlds", "find_workspace"]
 MAX_KEPT_BYTES = 1024 * 1024 * 1024
 """Copies beyond this many bytes together are thrown away, the least recently used one first."""
 
-_Key = tuple[Path | None, tuple[tuple[str, str], ...]]
+_Pairs = tuple[tuple[str, str], ...]
+_Key = tuple[Path | None, tuple[_Pairs, ...]]
 
 
 @dataclass
@@ -61,19 +63,22 @@ class Worlds:
     _made: dict[_Key, World] = field(default_factory=dict)
     _found: dict[tuple[str, Path | None], Path] = field(default_factory=dict)
 
-    def get(self, workspace: str | None, planted: Mapping[str, str], line_folder: Path | None) -> World:
+    def get(
+        self, workspace: str | None, planted: Mapping[str, str], line_folder: Path | None, links: Links = NO_LINKS
+    ) -> World:
         """Return a world that nobody has touched.
 
         Args:
             workspace: Path as the line gives it; None is an empty folder.
             planted: Relative paths and texts of the files that the line adds.
             line_folder: Folder of the line's file, where the search for the workspace begins.
+            links: Links that are made when everything else is there.
 
         Raises:
             WorldError: The workspace is not found, lies outside the root folder, or cannot be copied.
         """
         source = None if workspace is None else self._find(workspace, line_folder)
-        key = (source, tuple(sorted(planted.items())))
+        key = (source, tuple(tuple(sorted(pairs.items())) for pairs in (planted, links.symbolic, links.hard)))
         world = self._made.pop(key, None)
         if world is not None:
             intact = unchanged(world.root, world.pristine)
@@ -83,7 +88,7 @@ class Worlds:
             else:
                 world.pristine = intact
         if world is None:
-            world = self._make(source, planted)
+            world = self._make(source, planted, links)
         self._made[key] = world
         self._forget_old_ones()
         return world
@@ -100,7 +105,7 @@ class Worlds:
             self._found[key] = find_workspace(workspace, line_folder, self.rootdir)
         return self._found[key]
 
-    def _make(self, source: Path | None, planted: Mapping[str, str]) -> World:
+    def _make(self, source: Path | None, planted: Mapping[str, str], links: Links) -> World:
         self.folder.mkdir(parents=True, exist_ok=True)
         home = Path(tempfile.mkdtemp(prefix="world-", dir=self.folder))
         root = home / (source.name if source is not None and source.name else "workspace")
@@ -111,6 +116,7 @@ class Worlds:
             else:
                 size = copy_workspace(source, root, names_outside=home / "names", leave_out=self.folder.resolve())
             plant(root, planted)
+            plant_links(root, links)
         except WorldError:
             _remove(home)
             raise
