@@ -1,7 +1,8 @@
 """What the model is shown: the protocol, the tools, the task, and the last observations within a byte budget.
 
-Everything that came back from a tool is cleaned and stands between two lines that carry an id which does not occur in
-the text itself, so that no text can pretend to have ended. The same run always makes the same prompt.
+Everything that came back from a tool is cleaned and stands between two lines that carry an id which occurs in nothing
+that came back in this run, so that no text can pretend to have ended, or to be the result of another call. The same run
+always makes the same prompt.
 """
 
 import hashlib
@@ -113,8 +114,10 @@ def _blocks(observations: Sequence[Observation]) -> tuple[list[str], int]:
     """Render observations, oldest first: the newest in full, then as many older ones as the budget holds."""
     blocks: list[str] = []
     room, dropped = OBSERVATION_BUDGET, 0
-    for observation in reversed(observations):
-        block = _block(observation)
+    texts = [_texts(observation) for observation in observations]
+    outside = "\n".join(text for pair in texts for text in pair)
+    for observation, (text, hint) in zip(reversed(observations), reversed(texts), strict=True):
+        block = _block(observation, text, hint, outside)
         size = len(block.encode("utf-8"))
         if dropped or (blocks and size > room):
             dropped += 1
@@ -130,10 +133,13 @@ def _label(observation: Observation) -> str:
     return f"{one_line(observation.tool, 80)}, {one_line(observation.state, 20)}"
 
 
-def _block(observation: Observation) -> str:
-    text = cap(clean(observation.text), TEXT_BUDGET).text
-    hint = cap(clean(observation.hint), HINT_BUDGET).text
-    identity = _identity(text + hint)
+def _texts(observation: Observation) -> tuple[str, str]:
+    """Return text and hint as they may be shown."""
+    return cap(clean(observation.text), TEXT_BUDGET).text, cap(clean(observation.hint), HINT_BUDGET).text
+
+
+def _block(observation: Observation, text: str, hint: str, outside: str) -> str:
+    identity = _identity(text + hint, outside)
     lines = [f"<result {identity} of call {observation.call + 1} ({_label(observation)})>", text]
     if hint:
         lines.append(f"hint: {hint}")
@@ -141,9 +147,12 @@ def _block(observation: Observation) -> str:
     return "\n".join(lines)
 
 
-def _identity(text: str) -> str:
-    """Return an id that depends on the text alone and does not occur in it."""
+def _identity(text: str, outside: str) -> str:
+    """Return an id that is made of `text` and does not occur in `outside`, where that text stands among the others.
+
+    Whoever writes two results can foresee the id of the first one and name it in the second.
+    """
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-    while digest[:12] in text:
+    while digest[:12] in outside:
         digest = hashlib.sha256(digest.encode("ascii")).hexdigest()
     return digest[:12]
