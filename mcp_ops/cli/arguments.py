@@ -9,6 +9,7 @@ from mcp_ops.text import one_line
 
 PAGE = Path("trace.html")
 RUNS = Path("runs")
+EVIDENCE = Path("evidence")
 SCENARIOS = Path("scenarios/scenarios.jsonl")
 
 
@@ -26,13 +27,15 @@ def build_parser() -> argparse.ArgumentParser:
     _run(commands)
     _report(commands)
     _demo(commands)
+    _evidence(commands)
     commands.add_parser("schema", help="print the JSON Schema of a scenario line")
     lint = commands.add_parser("lint", help="check scenario files without running them")
     lint.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a file of scenario lines")
     guards = commands.add_parser("guards", help="list every guard rule, secret name and program that is allowed")
+    _guards(guards)
     form = guards.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_const", const="json", dest="form", default="text", help="as JSON")
-    form.add_argument("--markdown", action="store_const", const="markdown", dest="form", help="as in docs/rules.md")
+    form.add_argument("--markdown", action="store_const", const="markdown", dest="form", help="as in docs/guards.md")
     return parser
 
 
@@ -41,6 +44,12 @@ def _serve(commands: Any) -> None:
     serve.add_argument("server", choices=["ops"], help="which server")
     _workspace(serve)
     _cluster(serve)
+    _guards(serve)
+    serve.add_argument(
+        "--require-second-wall",
+        action="store_true",
+        help="do not start where neither Landlock nor bubblewrap confines child processes",
+    )
 
 
 def _run(commands: Any) -> None:
@@ -55,6 +64,7 @@ def _run(commands: Any) -> None:
     run.add_argument("task", metavar="TASK", help="what the agent is asked to do")
     _workspace(run)
     _cluster(run)
+    _guards(run)
     run.add_argument(
         "--script",
         type=Path,
@@ -82,9 +92,28 @@ def _demo(commands: Any) -> None:
     _page(demo)
 
 
+def _evidence(commands: Any) -> None:
+    evidence = commands.add_parser(
+        "evidence",
+        help="write what shows that each guard rule holds, and the gaps",
+        description="Reads what pytest --ops-results=FILE wrote, of one or several runs, and writes which scenario of "
+        "which run shows each rule, with dates and versions, as evidence.json and evidence.html.",
+    )
+    evidence.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="a results file")
+    evidence.add_argument(
+        "--out", type=Path, default=EVIDENCE, metavar="DIR", help=f"folder of the two files (default: {EVIDENCE})"
+    )
+
+
 def _workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workspace", type=_folder, required=True, metavar="DIR", help="the folder that tools may read"
+    )
+
+
+def _guards(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--guards", type=Path, metavar="FILE", help="programs, kinds and secret names that you add (opsguards.toml)"
     )
 
 

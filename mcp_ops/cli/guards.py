@@ -7,20 +7,30 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mcp_ops.cli.errors import CommandError
 from mcp_ops.evaluation.session.rules import RULES as HARNESS_RULES
 from mcp_ops.gate import Rule
-from mcp_ops.ops.guards.kubectl import KINDS
+from mcp_ops.ops.guards.allowed import SHIPPED
 from mcp_ops.ops.guards.secret_names import DEFAULT
 from mcp_ops.ops.guards.shell.options import Option, Program
-from mcp_ops.ops.guards.shell.tables import PROGRAMS
-from mcp_ops.servers.ops import RULES, children_network, describe_second_wall
+from mcp_ops.servers.ops import (
+    RULES,
+    BadExtension,
+    Extension,
+    children_network,
+    describe_second_wall,
+    load_extension,
+)
 
 _WIDTH = 100
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the tables."""
-    tables = guard_tables()
+    try:
+        tables = guard_tables(None if args.guards is None else load_extension(args.guards))
+    except BadExtension as error:
+        raise CommandError(str(error)) from None
     if args.form == "json":
         text = json.dumps(tables, indent=2, ensure_ascii=False) + "\n"
     else:
@@ -30,21 +40,30 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def guard_tables() -> dict[str, Any]:
-    """Return every table as JSON values."""
+def guard_tables(extension: Extension | None = None) -> dict[str, Any]:
+    """Return every table, with what the operator added, as JSON values."""
+    secret_names = DEFAULT if extension is None else extension.secret_names
+    allowed = SHIPPED if extension is None else extension.allowed
     return {
         "rules": [_rule(rule) for rule in (*RULES, *HARNESS_RULES)],
-        "secret_names": [{"pattern": name.pattern, "but_not": list(name.but_not)} for name in DEFAULT.names],
-        "copy_suffixes": list(DEFAULT.copy_suffixes),
-        "programs": [_program(program) for program in PROGRAMS.values()],
-        "kinds": sorted(KINDS),
+        "secret_names": [{"pattern": name.pattern, "but_not": list(name.but_not)} for name in secret_names.names],
+        "copy_suffixes": list(secret_names.copy_suffixes),
+        "programs": [_program(program) for program in allowed.programs.values()],
+        "kinds": sorted(allowed.kinds),
         "second_wall": describe_second_wall(),
         "children_network": children_network(),
     }
 
 
 def _rule(rule: Rule) -> dict[str, str]:
-    return {"rule": rule.name, "state": rule.state.value, "meaning": rule.meaning, "hint": rule.hint}
+    return {
+        "rule": rule.name,
+        "state": rule.state.value,
+        "meaning": rule.meaning,
+        "hint": rule.hint,
+        "stands_for": rule.stands_for,
+        "limits": rule.limits,
+    }
 
 
 def _program(program: Program) -> dict[str, Any]:
@@ -78,11 +97,9 @@ def _text(tables: dict[str, Any]) -> Iterator[str]:
             yield from _wrapped(f"refused: {option}: {why}")
     yield from ("", "Kinds of kubectl_get and kubectl_describe")
     yield from _wrapped(", ".join(tables["kinds"]))
-    yield from (
-        "",
-        f"Second wall: {tables['second_wall']}",
-        f"Network of child processes: {tables['children_network']}",
-    )
+    yield ""
+    yield from textwrap.wrap(f"Second wall: {tables['second_wall']}", _WIDTH, break_on_hyphens=False)
+    yield f"Network of child processes: {tables['children_network']}"
 
 
 def _wrapped(text: str) -> Sequence[str]:
@@ -92,6 +109,11 @@ def _wrapped(text: str) -> Sequence[str]:
 def _markdown(tables: dict[str, Any]) -> Iterator[str]:
     rules = [(_code(rule["rule"]), rule["state"], rule["meaning"], rule["hint"]) for rule in tables["rules"]]
     yield from _table("Rules", ("Rule", "State", "Meaning", "What the model is told to do instead"), rules)
+    yield from ("## What each refusal answers, and what it does not stop", "")
+    for rule in tables["rules"]:
+        if rule["stands_for"]:
+            yield from (f"**{_code(rule['rule'])}**", "")
+            yield from (f"- Answers: {rule['stands_for']}", f"- Does not stop: {rule['limits']}", "")
     names = [(_code(name["pattern"]), _codes(name["but_not"])) for name in tables["secret_names"]]
     names.append((f"copies of them: {_codes(tables['copy_suffixes'])}", ""))
     yield from _table("Secret names", ("Pattern", "But not"), names)

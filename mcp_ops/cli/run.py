@@ -22,7 +22,8 @@ from mcp_ops.evaluation.session.stdio import kill_group
 from mcp_ops.evaluation.watching.canaries import collect, environment_canaries
 from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.llm.mock import MockLLM, ScriptError
-from mcp_ops.servers.ops import TOOLS, children_network, create_server, describe_second_wall
+from mcp_ops.ops.guards.secret_names import DEFAULT
+from mcp_ops.servers.ops import TOOLS, children_network, create_server, describe_second_wall, load_extension
 from mcp_ops.text import Redactor, clean, quoted_block
 from mcp_ops.trace.events import RunFinish, RunStart
 from mcp_ops.trace.ledger import Ledger
@@ -37,9 +38,11 @@ def run(args: argparse.Namespace) -> int:
         mode=provider.mode,
         kubeconfig=args.kubeconfig,
         kube_context=args.kube_context,
+        guards=args.guards,
         limits=Limits(max_calls=args.max_calls),
     )
-    canaries = collect((), secret_values(workspace), environment_canaries(MODEL_API_KEY=provider.api_key))
+    names = DEFAULT if args.guards is None else load_extension(args.guards).secret_names
+    canaries = collect((), secret_values(workspace, names), environment_canaries(MODEL_API_KEY=provider.api_key))
     with _open_writer(args.runs) as writer:
         ledger = Ledger(writer, echo=sys.stderr)
         ledger.set_redactor(canaries.redactor)
@@ -51,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
 def _workspace(args: argparse.Namespace) -> Path:
     """Return the workspace, checked as the server checks it."""
     try:
-        create_server(args.workspace, kubeconfig=args.kubeconfig, kube_context=args.kube_context)
+        extension = None if args.guards is None else load_extension(args.guards)
+        create_server(args.workspace, kubeconfig=args.kubeconfig, kube_context=args.kube_context, extension=extension)
     except ValueError as error:
         raise CommandError(str(error)) from None
     folder: Path = args.workspace

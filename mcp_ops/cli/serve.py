@@ -12,13 +12,19 @@ from mcp.server.stdio import stdio_server
 
 from mcp_ops.cli import complain
 from mcp_ops.cli.errors import CommandError
-from mcp_ops.servers.ops import create_server
+from mcp_ops.servers.ops import create_server, load_extension
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the client closes stdin. Stdout carries JSON-RPC only."""
     try:
-        server = create_server(args.workspace, kubeconfig=args.kubeconfig, kube_context=args.kube_context)
+        server = create_server(
+            args.workspace,
+            kubeconfig=args.kubeconfig,
+            kube_context=args.kube_context,
+            require_second_wall=args.require_second_wall,
+            extension=None if args.guards is None else load_extension(args.guards),
+        )
     except ValueError as error:
         raise CommandError(str(error)) from None
     if sys.stdin.isatty():
