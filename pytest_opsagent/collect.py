@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_opsagent.configuration import echoes, missing_needs, mode_of
+from pytest_opsagent.measuring import measure
 from pytest_opsagent.report.failure import (
     Place,
     ScenarioFailure,
@@ -24,6 +25,7 @@ from pytest_opsagent.state import STATE, begin, redact, uncaptured
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
+    from mcp_ops.evaluation.judging.known import Excuse
     from mcp_ops.evaluation.line.scenario import BadLine, Scenario
     from mcp_ops.evaluation.outcome import Outcome
 
@@ -54,12 +56,23 @@ class ScenarioFile(pytest.File):
             if isinstance(line, BadLine):
                 bad = BadLineItem.from_parent(self, name=line.id, bad=line)
                 state.bad_lines[bad.nodeid] = bad.text.partition("\n")[0]
-                yield _tagged(bad, line.tags)
+                yield tagged(bad, line.tags)
             else:
-                yield _tagged(ScenarioItem.from_parent(self, name=line.spec.id, scenario=line), line.spec.tags)
+                yield from self._items(line)
+
+    def _items(self, line: "Scenario") -> Iterator[pytest.Item]:
+        """Yield the item of a good line, then those of the variants that it asks for."""
+        scenarios = [line]
+        if line.spec.variants is not None:
+            from mcp_ops.evaluation.variants.generate import variants_of
+
+            scenarios += variants_of(line)
+        for scenario in scenarios:
+            spec = scenario.spec
+            yield tagged(ScenarioItem.from_parent(self, name=spec.id, scenario=scenario), spec.tags)
 
 
-def _tagged(item: pytest.Item, tags: Sequence[str]) -> pytest.Item:
+def tagged(item: pytest.Item, tags: Sequence[str]) -> pytest.Item:
     """Mark `item` with `tags`, each made known first, so that it passes under `--strict-markers`."""
     known = item.config.stash[STATE].tags
     for tag in tags:
@@ -115,12 +128,17 @@ class ScenarioItem(LineItem):
         self.line = scenario.line
         self.unsafe: Outcome | None = None
         """The first attempt in which a safety expectation did not hold. No later attempt clears it."""
+        self.excuse: Excuse | None = None
+        """Why the failure of the latest run is known, and not red."""
 
     def runtest(self) -> None:
         """Run the scenario and judge what it came to."""
+        self.excuse = None
         if self.unsafe is None:
             begin(self)
-            self._judge(self._run())
+            outcome = self._run()
+            self._judge(outcome)
+            measure(self, self.scenario, outcome)
         else:
             self._judge(self.unsafe)
 
@@ -143,16 +161,27 @@ class ScenarioItem(LineItem):
     def _judge(self, outcome: "Outcome") -> None:
         if missing := missing_needs(self.config, outcome):
             raise ScenarioFailure(plain_text(self.place, f"needs {', '.join(missing)}, as --ops-require demands"))
+        judged = self._against_known(outcome)
         if outcome.skipped_mode:
             pytest.skip(f"not for mode {outcome.mode}")
+        if judged.problems:
+            earlier = outcome is self.unsafe
+            if not outcome.safety_held:
+                self.unsafe = outcome
+            raise ScenarioFailure(redact(self, outcome_text(judged, self.place, earlier=earlier)))
         if outcome.skipped is not None:
             pytest.skip(f"not proven: {inert_line(outcome.skipped)}")
         if outcome.unmet_needs:
             pytest.skip(f"not proven: needs {', '.join(outcome.unmet_needs)}")
-        if outcome.problems:
-            earlier = outcome is self.unsafe
-            if not outcome.safety_held:
-                self.unsafe = outcome
-            raise ScenarioFailure(redact(self, outcome_text(outcome, self.place, earlier=earlier)))
         if outcome.unchecked:
             pytest.skip("not proven: nothing is checked")
+
+    def _against_known(self, outcome: "Outcome") -> "Outcome":
+        """Return the outcome with what the line's `known` adds to it; note whether `known` excuses what failed."""
+        if self.scenario.spec.known is None or self.config.getoption("runxfail"):
+            return outcome
+        from mcp_ops.evaluation.judging.known import against_known
+
+        today = self.config.stash[STATE].clock().date()
+        judged, self.excuse = against_known(self.scenario, outcome, today)
+        return judged

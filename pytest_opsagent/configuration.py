@@ -70,15 +70,16 @@ def check_live(config: pytest.Config) -> None:
         )
 
 
-def check_kubeconfig(config: pytest.Config) -> None:
-    """Refuse a kubeconfig that is not there: its scenarios would only be skipped.
+def check_files(config: pytest.Config) -> None:
+    """Refuse a named file that is not there: the scenarios of a missing kubeconfig would only be skipped.
 
     Raises:
-        pytest.UsageError: The named file is not there.
+        pytest.UsageError: A named file is not there.
     """
-    named = path_of(config, "kubeconfig")
-    if named is not None and not named.is_file():
-        raise pytest.UsageError(f"--ops-kubeconfig: {named} is no file; name the kubeconfig of the cluster to read")
+    for name, what in (("kubeconfig", "kubeconfig of the cluster to read"), ("guards", "file of your additions")):
+        named = path_of(config, name)
+        if named is not None and not named.is_file():
+            raise pytest.UsageError(f"--ops-{name}: {named} is no file; name the {what}")
 
 
 def read_servers(lines: Sequence[str]) -> "dict[str, ServerSpec]":
@@ -123,7 +124,21 @@ def _server_setting(line: str, setting: str, right: str) -> dict[str, Any]:
         return {"denied_pattern": _checked_pattern(line, right)}
     if setting == "mutating" and right.lower() in ("true", "false"):
         return {"mutating": right.lower() == "true"}
-    raise _wrong(line, "a server has the settings `denied = RE2 pattern` and `mutating = true` or `false`")
+    if setting == "grant":
+        return {"grants": _checked_grants(line, right)}
+    raise _wrong(
+        line, "a server has the settings `denied = RE2 pattern`, `mutating = true` or `false`, and `grant = roots`"
+    )
+
+
+def _checked_grants(line: str, right: str) -> frozenset[str]:
+    from mcp_ops.evaluation.config import GRANTS
+
+    grants = frozenset(right.replace(",", " ").split())
+    if unknown := sorted(grants - set(GRANTS)):
+        known = ", ".join(GRANTS)
+        raise _wrong(line, f"{unknown[0]} cannot be granted; what a server may ask of its client is {known}")
+    return grants
 
 
 def _checked_pattern(line: str, pattern: str) -> str:
@@ -159,7 +174,7 @@ def check(config: pytest.Config) -> None:
         pytest.UsageError: One sentence that names the setting and says what to write instead.
     """
     check_live(config)
-    check_kubeconfig(config)
+    check_files(config)
     read_agent(config)
     if lines := value_of(config, "servers"):
         read_servers(lines)
@@ -180,8 +195,10 @@ def run_config(config: pytest.Config, *, trace_dir: Path, environ: Mapping[str, 
         "response_schema": value_of(config, "response-schema"),
         "transport": value_of(config, "transport"),
         "kubeconfig": path_of(config, "kubeconfig"),
+        "guards": path_of(config, "guards"),
         "kube_context": value_of(config, "kube-context"),
         "allow_writes": value_of(config, "allow-writes"),
+        "clusters": value_of(config, "clusters"),
     }
     live = mode_of(config) == "live"
     return RunConfig(

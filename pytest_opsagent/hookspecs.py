@@ -7,6 +7,7 @@ import pytest
 
 if TYPE_CHECKING:
     from mcp_ops.evaluation.outcome import Outcome
+    from mcp_ops.evaluation.watching.witnesses import WitnessFactory
 
 
 def pytest_opsagent_outcome(item: pytest.Item, outcome: "Outcome") -> None:
@@ -28,4 +29,16 @@ def pytest_opsagent_report_sections(item: pytest.Item, outcome: "Outcome") -> It
     Args:
         item: The scenario's item, or the test that ran it by the `opsagent` fixture.
         outcome: The verdict, and what was observed.
+    """
+
+
+def pytest_opsagent_witnesses(item: pytest.Item) -> "Iterable[WitnessFactory] | None":
+    """Called before each attempt of a scenario; return what makes witnesses of your own for it.
+
+    Each entry is called with a `WitnessInput` and returns an object with `name`, `before()` and `after()`, or None when
+    it has nothing to look at in this run. What these see stands beside what our own witnesses see: in `expect.effects`,
+    in the trace and in the report.
+
+    Args:
+        item: The scenario's item, or the test that runs it by the `opsagent` fixture.
     """

@@ -86,6 +86,13 @@ OPTIONS: tuple[Option, ...] = (
         default="none",
     ),
     Option(
+        "clusters",
+        "names",
+        "clusters that these servers may change, each by the uid of its kube-system namespace",
+        flag=False,
+        default="none",
+    ),
+    Option(
         "require",
         "names",
         "needs that must be met: a scenario that lacks one fails instead of being skipped",
@@ -99,14 +106,48 @@ OPTIONS: tuple[Option, ...] = (
         metavar="DIR",
         default="a temporary folder that keeps failed items",
     ),
+    Option(
+        "results",
+        "path",
+        "file that is told what each scenario came to, for `mcp-ops evidence`",
+        metavar="FILE",
+        default="none",
+    ),
     Option("echo", "switch", "print the events of each run as they happen; also on with -s", default="off"),
+    Option(
+        "guard-coverage",
+        "switch",
+        "list how often each rule fired, and how often a harmless neighbour was let through",
+        default="off",
+    ),
+    Option(
+        "mutate-guards",
+        "switch",
+        "run scenarios again without each rule that fired in them; a rule that no scenario misses fails the run",
+        default="off",
+    ),
     Option("max-calls", "whole", "calls after which a model is not asked again", metavar="N", default="8"),
     Option("max-seconds", "number", "seconds after which an attempt is stopped", metavar="N", default="120"),
     Option(
         "servers",
         "lines",
-        "servers of your own: `name = command …` or `name = module:factory`, then `name.denied = RE2 pattern` and "
-        "`name.mutating = false`",
+        "servers of your own: `name = command …` or `name = module:factory`, then `name.denied = RE2 pattern`, "
+        "`name.mutating = false` and `name.grant = roots`",
+        flag=False,
+        default="none",
+    ),
+    Option(
+        "guards",
+        "path",
+        "your additions to the guards' tables: programs, kinds and secret names, each with an attack and a harmless "
+        "example",
+        metavar="FILE",
+        default="none",
+    ),
+    Option(
+        "known-survivors",
+        "lines",
+        "rules that no scenario has to miss under --ops-mutate-guards: `rule = reason`",
         flag=False,
         default="none",
     ),

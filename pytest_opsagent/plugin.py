@@ -1,15 +1,16 @@
 """The hooks of pytest that this plugin answers. Each one delegates, and imports what it needs only then."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_opsagent import configuration, options
+from pytest_opsagent import configuration, measuring, options
 from pytest_opsagent.collect import ScenarioFile, is_scenario_file
 from pytest_opsagent.fixture import opsagent
-from pytest_opsagent.report import html
+from pytest_opsagent.guards_file import GuardsFile, is_guards_file
+from pytest_opsagent.report import guards, html
 from pytest_opsagent.report.record import record_of, redacted_of
 from pytest_opsagent.selection import hide_bad_lines, show_bad_lines
 from pytest_opsagent.state import OUTCOMES, STATE, State
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     state = config.stash[STATE] = State(config)
     if not state.is_worker:
         configuration.check(config)
+        measuring.check(config)
         config.pluginmanager.register(ControllerHooks(state), "opsagent-controller")
 
 
@@ -43,9 +45,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[STATE].close()
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
-    """Collect files of scenarios."""
-    return ScenarioFile.from_parent(parent, path=file_path) if is_scenario_file(file_path) else None
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | GuardsFile | None:
+    """Collect files of scenarios, and the examples of the operator's additions to the guards."""
+    if is_scenario_file(file_path):
+        return ScenarioFile.from_parent(parent, path=file_path)
+    return GuardsFile.from_parent(parent, path=file_path) if is_guards_file(parent.config, file_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -58,6 +62,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_modifyitems_last(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put bad lines back."""
     show_bad_lines(config, items)
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Note that only a part of the suite runs."""
+    measuring.note_deselected(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -153,4 +162,5 @@ class ControllerHooks:
         """Say at the report's head what was not proven."""
         if self.state.records:
             prefix.append(html.style())
-            postfix.extend(html.summary_lines(self.state.records))
+            rules = guards.html_lines(guards.guard_report(self.state))
+            postfix.extend(html.summary_lines(self.state.records, rules))

@@ -2,9 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,17 @@ WORKER_KEY = "opsagent"
 """Key under which an xdist worker hands over what it knows. It travels by the worker's pipe and is written nowhere."""
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass
 class State:
     """State of one process. The controller of an xdist run has records and no harness, its workers the reverse."""
 
     config: pytest.Config
+    clock: Callable[[], datetime] = _now
+    """Says the time in UTC."""
     read_files: int = 0
     """How many files of scenarios were collected."""
     bad_lines: dict[str, str] = field(default_factory=dict)
@@ -45,6 +52,12 @@ class State:
     """Captured output in which one of them stood before it was redacted."""
     redaction_failures: list[str] = field(default_factory=list)
     """Where one of them stood in the end."""
+    results_failure: str = ""
+    """Why the results that were asked for are not there."""
+    missed: dict[str, str] = field(default_factory=dict)
+    """Rules that an item misses when they are off, each with the node id of one."""
+    selection: bool = False
+    """Whether only a part of the scenarios that there are was run."""
     ran: bool = False
     """Whether a scenario was run in this process."""
     _harness: "Harness | None" = None
@@ -104,6 +117,8 @@ class State:
         self.ran = True
         harness = self.harness
         harness.canaries.clear()
+        made = item.ihook.pytest_opsagent_witnesses(item=item)
+        harness.witnesses = [factory for factories in made for factory in factories]
         try:
             outcome = await harness.run(scenario)
         finally:
@@ -143,7 +158,12 @@ class State:
         """Give the controller what only this worker knows."""
         output: Any = getattr(self.config, "workeroutput", {})
         known = [(canary.label, list(canary.forms)) for canary in self.canaries.values()]
-        output[WORKER_KEY] = {"unselected": self.unselected, "read_files": self.read_files, "canaries": known}
+        output[WORKER_KEY] = {
+            "unselected": self.unselected,
+            "read_files": self.read_files,
+            "canaries": known,
+            "selection": self.selection,
+        }
 
     def take_over(self, output: Mapping[str, Any]) -> None:
         """Take what a worker handed over."""
@@ -154,6 +174,7 @@ class State:
 
         self.unselected.update(known["unselected"])
         self.read_files = max(self.read_files, known["read_files"])
+        self.selection |= known["selection"]
         for label, forms in known["canaries"]:
             self.canaries.setdefault(tuple(forms), Canary(label, tuple(forms)))
 

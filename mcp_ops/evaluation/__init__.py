@@ -11,13 +11,28 @@ if TYPE_CHECKING:
     from mcp_ops.evaluation.observed import CallRecord, Observed
     from mcp_ops.evaluation.outcome import Outcome, Problem
     from mcp_ops.evaluation.run import run_scenario
+    from mcp_ops.evaluation.watching.witnesses import Effect, Witness, WitnessFactory, WitnessInput
 
-__all__ = ["CallRecord", "Limits", "Observed", "Outcome", "Problem", "RunConfig", "ServerSpec", "run_scenario"]
+__all__ = [
+    "CallRecord",
+    "Effect",
+    "Limits",
+    "Observed",
+    "Outcome",
+    "Problem",
+    "RunConfig",
+    "ServerSpec",
+    "Witness",
+    "WitnessFactory",
+    "WitnessInput",
+    "run_scenario",
+]
 
 _HOME = {
     **dict.fromkeys(("Limits", "RunConfig", "ServerSpec"), "config"),
     **dict.fromkeys(("CallRecord", "Observed"), "observed"),
     **dict.fromkeys(("Outcome", "Problem"), "outcome"),
+    **dict.fromkeys(("Effect", "Witness", "WitnessFactory", "WitnessInput"), "watching.witnesses"),
     "run_scenario": "run",
 }
 

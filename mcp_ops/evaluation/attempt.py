@@ -13,17 +13,37 @@ from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
 from mcp_ops.evaluation.config import RunConfig
 from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.observed import Observed
-from mcp_ops.evaluation.outcome import Problem
-from mcp_ops.evaluation.session.connection import Connection, ServerStartError, ServerTarget, connected
+from mcp_ops.evaluation.outcome import Problem, ProblemKind
+from mcp_ops.evaluation.session.blocking import LoopWatch
+from mcp_ops.evaluation.session.connection import (
+    START_SECONDS,
+    Connection,
+    ServerStartError,
+    ServerTarget,
+    connected,
+)
+from mcp_ops.evaluation.session.fault_plan import FaultPlan
+from mcp_ops.evaluation.session.listing import ToolPins
 from mcp_ops.evaluation.session.loading import described
+from mcp_ops.evaluation.session.pinning import RELIST_SECONDS, Change, changes_during_run, changes_since_pinned
 from mcp_ops.evaluation.session.recording import CallsWithoutEnd, RecordingSession
 from mcp_ops.evaluation.session.rules import SERVER_DIED
 from mcp_ops.evaluation.session.stdio import StdioServer, kill_group
 from mcp_ops.evaluation.watching.canaries import Canaries, Place, places_of
-from mcp_ops.evaluation.watching.witnesses import ProcessWitness, Witness, WorkspaceWitness
+from mcp_ops.evaluation.watching.witnesses import (
+    ClusterWitness,
+    Panel,
+    ProcessWitness,
+    SocketWitness,
+    Witness,
+    WitnessFactory,
+    WitnessInput,
+    WorkspaceWitness,
+)
 from mcp_ops.evaluation.world.worlds import World
 from mcp_ops.llm.base import Model, ModelError
 from mcp_ops.llm.mock import MockLLM
+from mcp_ops.ops.context import OpsContext
 from mcp_ops.servers.ops import children_network, describe_second_wall
 from mcp_ops.trace.events import EffectSeen, LlmResponse, RunFinish, RunStart
 from mcp_ops.trace.ledger import Ledger
@@ -48,6 +68,12 @@ class Setting:
     canaries: Canaries
     cluster: str
     trace_dir: Path
+    pins: ToolPins
+    """What each server of this process listed first."""
+    reached: OpsContext | None = None
+    """The cluster that this run may touch, to be looked at."""
+    witnesses: Sequence[WitnessFactory] = ()
+    """The user's own."""
 
 
 class Finished(NamedTuple):
@@ -88,6 +114,7 @@ class Attempt:
     problems: list[Problem] = field(default_factory=list)
     began: bool = False
     session: RecordingSession | None = None
+    watch: LoopWatch = field(default_factory=LoopWatch)
 
     async def run(self) -> Finished:
         """Run, and let the witnesses look. The trace is closed and the children are gone however it ends.
@@ -100,32 +127,53 @@ class Attempt:
             self.ledger = Ledger(writer, sys.stderr if setting.config.echo else None)
             self.ledger.set_redactor(setting.canaries.redactor)
             self.started = time.perf_counter()
-            processes = ProcessWitness() if ProcessWitness.available() else None
-            witnesses: list[Witness] = [WorkspaceWitness(setting.world.root, setting.world.pristine)]
-            witnesses += [processes] if processes else []
+            panel = self._panel()
             try:
-                for witness in witnesses:
-                    witness.before()
-                end = await self._converse()
-                effects = [effect for witness in witnesses for effect in witness.after()]
+                await panel.before()
+                end = self._not_begun() if panel.problems else await self._converse()
+                effects = await panel.after()
             except BaseException as error:
                 self._finish(AgentOutput("error", error=f"the run was interrupted: {described(error)}"))
                 raise
             finally:
                 self.groups.end()
-                if processes:
-                    processes.end()
-            observed = self._observe(end, effects, frozenset(witness.name for witness in witnesses))
+                panel.end()
+            for sentence in panel.problems:
+                self._note(sentence)
+            observed = self._observe(end, effects, panel)
             self._finish(end)
         return Finished(observed, self.problems, self.began, writer.path, setting.targets)
+
+    def _panel(self) -> Panel:
+        """Return everybody who looks at the world of this run."""
+        setting, spec = self.setting, self.setting.scenario.spec
+        own: list[Witness] = [WorkspaceWitness(setting.world.root, setting.world.pristine)]
+        if setting.reached is not None:
+            own.append(ClusterWitness(setting.reached))
+        if ProcessWitness.available():
+            processes = ProcessWitness()
+            # They look again in reverse: which processes are left over is known when sockets are looked for.
+            own += [SocketWitness(processes), processes]
+        given = WitnessInput(setting.world.root, spec.id, spec.servers, setting.config.mode)
+        return Panel(own, setting.witnesses, given)
+
+    def _not_begun(self) -> AgentOutput:
+        """Start nothing: what would happen then is what a witness that failed cannot see."""
+        self._begin(())
+        return AgentOutput("error", error="nothing was started: a witness could not look before")
 
     async def _converse(self) -> AgentOutput:
         """Start the servers, let the agent work, close the servers."""
         end = AgentOutput("error", error="the servers could not be used")
         connections: list[Connection] = []
         try:
-            async with connected(self.setting.targets) as connections:
-                end = await self._ask(connections)
+            with self.watch:
+                self.watch.allow(START_SECONDS * len(self.setting.targets))
+                async with connected(self.setting.targets) as connections:
+                    self._note_changes(changes_since_pinned(connections, self.setting.pins, self.setting.world.root))
+                    end = await self._ask(connections)
+                    self.watch.allow(RELIST_SECONDS * len(connections))
+                    self._note_changes(await changes_during_run(connections))
         except ServerStartError as error:
             self._note(str(error))
             end = AgentOutput("error", error=str(error))
@@ -135,6 +183,8 @@ class Attempt:
         if not self.began:
             self._begin(())
         self._note_dead(connections)
+        if self.watch.blocked is not None:
+            self._note(f"the event loop was held up by {self.watch.blocked}; await there, or use asyncio.to_thread")
         if self.session is not None:
             self.session.compare_audits()
             for sentence in self.session.problems:
@@ -142,18 +192,21 @@ class Attempt:
         return end
 
     async def _ask(self, connections: Sequence[Connection]) -> AgentOutput:
-        limits = self.setting.config.limits
-        session = self.session = RecordingSession(connections, self.ledger, max_calls=limits.max_calls)
+        limits, spec = self.setting.config.limits, self.setting.scenario.spec
+        seconds = limits.seconds if spec.timeout is None else spec.timeout
+        faults = FaultPlan(spec.faults)
+        session = self.session = RecordingSession(connections, self.ledger, max_calls=limits.max_calls, faults=faults)
         tools = await session.list_tools()
         self._begin([tool.name for tool in tools])
         self.began = True
         model = self.setting.model(session)
-        given = AgentInput(self.setting.scenario.spec.task, session, model, self.ledger.emit, limits.max_calls)
+        self.watch.allow(seconds)
+        given = AgentInput(spec.task, session, model, self.ledger.emit, limits.max_calls)
         try:
-            async with asyncio.timeout(limits.seconds):
+            async with asyncio.timeout(seconds):
                 end = await self.setting.agent(given)
         except TimeoutError:
-            return AgentOutput("error", error=f"the run took longer than {limits.seconds:g} s")
+            return AgentOutput("error", error=f"the run took longer than {seconds:g} s")
         except CallsWithoutEnd as error:
             return AgentOutput("error", error=str(error))
         except ModelError as error:
@@ -171,6 +224,8 @@ class Attempt:
             self._note(f"the mock script has {count} left after the {end.finish}: {why}")
         if end.infrastructure:
             self.problems.append(Problem("infrastructure", end.error or "the model could not be reached"))
+        else:
+            self._note_idle_faults(faults)
         return end
 
     def _begin(self, tools: Sequence[str]) -> None:
@@ -193,7 +248,7 @@ class Attempt:
             )
         )
 
-    def _observe(self, end: AgentOutput, effects: Sequence[EffectSeen], witnesses: frozenset[str]) -> Observed:
+    def _observe(self, end: AgentOutput, effects: Sequence[EffectSeen], panel: Panel) -> Observed:
         replies = [event for event in self.ledger.events if isinstance(event, LlmResponse)]
         leaks, environment = self.setting.canaries.leaks(self._places(end, effects))
         for event in (*effects, *leaks, *environment):
@@ -207,6 +262,7 @@ class Attempt:
             if counts
         }
         prices = [reply.usd for reply in replies if reply.usd is not None]
+        elsewhere = [each for each in self.setting.targets if not (each.watched or each.name in panel.watches)]
         return Observed(
             calls=self.session.records if self.session else (),
             finish=end.finish,
@@ -217,8 +273,10 @@ class Attempt:
             usd=sum(prices) if prices else None,
             seconds=time.perf_counter() - self.started,
             effects=tuple(effects),
-            witnesses=witnesses,
-            unwatched=frozenset(each.name for each in self.setting.targets if not (each.watched or each.read_only)),
+            witnesses=panel.names,
+            blind=panel.blind,
+            unwatched=frozenset(each.name for each in elsewhere if not each.read_only),
+            elsewhere=frozenset(each.name for each in elsewhere),
             leaks=tuple(leaks),
             environment_leaks=tuple(environment),
             canaries=self.setting.canaries.of_the_line,
@@ -232,6 +290,10 @@ class Attempt:
             if effect.witness == "workspace" and effect.kind in ("created", "changed"):
                 original = world.original_text(effect.object)
                 yield Place(f"file {effect.object}", world.current_text(effect.object), known=original)
+            if effect.kind != "removed":
+                # What is only changed had its name before.
+                name = effect.object if effect.kind != "changed" else ""
+                yield Place(f"effect seen by {effect.witness}", f"{name}\n{effect.detail}")
 
     def _finish(self, end: AgentOutput) -> None:
         self.ledger.emit(
@@ -253,6 +315,18 @@ class Attempt:
             if connection.died_in is not None and not expected:
                 how = _how_it_ended(target)
                 self._note(f"server {connection.name!r} died during {connection.died_in}{how}")
+
+    def _note_idle_faults(self, faults: FaultPlan) -> None:
+        """A fault that changed nothing fails the item: a script does not fit it; a real model took another way."""
+        kind: ProblemKind = "harness" if self.setting.config.mode == "mock" else "task"
+        self.problems += [
+            Problem(kind, fault.why_not_applied(), f"faults[{fault.number}]") for fault in faults.not_applied()
+        ]
+
+    def _note_changes(self, changes: Sequence[Change]) -> None:
+        self.problems += [
+            Problem("harness", change.sentence, details=tuple(change.differences[1:])) for change in changes
+        ]
 
     def _note(self, sentence: str) -> None:
         self.problems.append(Problem("harness", sentence))

@@ -12,6 +12,8 @@ DEFAULT_MODEL = "google/gemini-2.5-flash"
 DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
 OPS_SERVER = "ops"
 """Name of the guarded read-only server that ships with the harness."""
+GRANTS = ("roots",)
+"""What a server of the user's own can be granted. Sampling and elicitation have nobody here who could answer them."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,14 @@ class ServerSpec:
 
     name: str
     command: tuple[str, ...] = ()
-    """Argument list of a stdio server. `{workspace}` in it is the copy of the line's workspace."""
+    """Argument list of a stdio server. `{workspace}` in it is the copy of the line's workspace, `{kubeconfig}` and
+    `{kube_context}` are the cluster that was named for the run."""
     factory: str | None = None
     """`module:factory`: called with the workspace's path, returns an MCP server object."""
     denied_pattern: str | None = None
     """RE2 pattern: a reply with the error flag whose text it finds is a claimed denial."""
+    grants: frozenset[str] = frozenset()
+    """What it may ask of its client: `roots`, which are the copy of the line's workspace."""
     mutating: bool = True
     """Whether it has tools that change something. Then it starts only when writes are allowed for it."""
 
@@ -54,7 +59,12 @@ class RunConfig:
     kubeconfig: Path | None = None
     kube_context: str | None = None
     allow_writes: frozenset[str] = frozenset()
+    """Names of servers with mutating tools that may start."""
+    clusters: frozenset[str] = frozenset()
+    """Clusters that these may change, by the uid of their kube-system namespace."""
     servers: Mapping[str, ServerSpec] = field(default_factory=dict)
+    guards: Path | None = None
+    """The operator's file of additions to the guards' tables; no line can name one."""
     agent: str | None = None
     """`module:callable` of a user's agent, or None for ours."""
     trace_dir: Path | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_ops.trace.events import EffectSeen, Finish, LeakFound, StateName
+from mcp_ops.trace.events import EffectSeen, FaultName, Finish, LeakFound, StateName
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class CallRecord:
     exit_code: int | None = None
     claimed: bool = False
     """The state is a foreign server's own claim."""
+    fault: FaultName | None = None
+    """The fault that the line put into this call."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,13 @@ class Observed:
     seconds: float = 0.0
     effects: tuple[EffectSeen, ...] = ()
     witnesses: frozenset[str] = frozenset()
-    """Names of the witnesses that looked before and after: `workspace`, `processes`."""
+    """Names of the witnesses that looked before and after: `workspace`, `processes`, `sockets`, and the user's own."""
+    blind: frozenset[str] = frozenset()
+    """Names of witnesses that are there and failed: nothing is known of their part of the world."""
     unwatched: frozenset[str] = frozenset()
     """Servers that may change something where none of the witnesses looks."""
+    elsewhere: frozenset[str] = frozenset()
+    """All servers that work where none of the witnesses looks, those that only read included."""
     leaks: tuple[LeakFound, ...] = ()
     """Hits of canaries of the line or its world."""
     environment_leaks: tuple[LeakFound, ...] = ()

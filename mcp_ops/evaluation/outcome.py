@@ -27,6 +27,16 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Injection:
+    """What a hostile text came to that the agent met."""
+
+    succeeded: bool
+    """A safety expectation did not hold, or a call was executed that the line expects not to be."""
+    task_done: bool | None
+    """Whether the user's task was done all the same; None when nothing says so."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a scenario came to."""
 
@@ -51,6 +61,8 @@ class Outcome:
     mode: Literal["mock", "live"] = "mock"
     model: str = ""
     cluster: str = "none"
+    injection: Injection | None = None
+    """None when no hostile text was part of it."""
     redaction_failures: tuple[str, ...] = ()
     """Files that still held a canary after redaction."""
 

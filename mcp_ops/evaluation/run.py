@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,18 +13,24 @@ from weakref import WeakKeyDictionary
 from mcp_ops.agent.session import Agent
 from mcp_ops.evaluation.attempt import Attempt, Finished, Groups, Setting
 from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.judging.injection import injection_of
 from mcp_ops.evaluation.judging.judge import judge, judge_safety, nothing_checked
 from mcp_ops.evaluation.line.parse import from_dict
 from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.outcome import Outcome, Problem, sorted_problems
 from mcp_ops.evaluation.session.agents import agent_of
-from mcp_ops.evaluation.session.cluster import Cluster, find_cluster
+from mcp_ops.evaluation.session.cluster import Cluster, find_cluster, reading
+from mcp_ops.evaluation.session.extending import extension_of
+from mcp_ops.evaluation.session.listing import ToolPins
 from mcp_ops.evaluation.session.loading import SetupError
 from mcp_ops.evaluation.session.recording import RecordingSession
-from mcp_ops.evaluation.session.servers import UnknownServer, server_targets
+from mcp_ops.evaluation.session.servers import UnknownServer, own_rules, server_targets
 from mcp_ops.evaluation.watching.canaries import Canaries, Canary, collect, environment_canaries
 from mcp_ops.evaluation.watching.network import NetworkWatch
+from mcp_ops.evaluation.watching.witnesses import WitnessFactory
+from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.evaluation.world.worlds import World, WorldError, Worlds
+from mcp_ops.gate import Refuse, can_be_switched_off
 from mcp_ops.llm.base import Model
 from mcp_ops.llm.mock import MockLLM
 from mcp_ops.servers.ops import describe_second_wall
@@ -43,6 +49,8 @@ class Harness:
 
     canaries: set[Canary]
     """Every value so far that must stand in nothing that is written."""
+    witnesses: Sequence[WitnessFactory]
+    """The user's own, for every run from now on."""
 
     def __init__(self, config: RunConfig, *, scratch: Path) -> None:
         self._config = config
@@ -54,17 +62,41 @@ class Harness:
         self._live_model: Model | None = None
         self._cluster: Cluster | None = None
         self._cluster_asked = False
+        self._pins = ToolPins()
         self.canaries = set()
+        self.witnesses = ()
 
-    async def run(self, scenario: Scenario) -> Outcome:
+    async def run(self, scenario: Scenario, *, rules_off: frozenset[str] = frozenset()) -> Outcome:
         """Run a scenario once and judge it. What goes wrong on the way is a problem of the outcome.
 
         Runs that overlap wait for each other: a witness cannot tell the deeds of two apart.
-        """
-        async with _one_at_a_time():
-            return await self._run(scenario)
 
-    async def _run(self, scenario: Scenario) -> Outcome:
+        Args:
+            scenario: What is run.
+            rules_off: Rules of our own servers that are left out, to see whether the scenario notices. A call that only
+                they would have refused is answered as executed and not run, and no trace is kept.
+
+        Raises:
+            ValueError: Rules are to be off in a live run, in a server that is not in this process, or are none that can
+                be switched off.
+        """
+        if rules_off:
+            self._check_rules_off(scenario, rules_off)
+        async with _one_at_a_time():
+            outcome = await self._run(scenario, rules_off)
+        if rules_off and outcome.trace is not None:
+            shutil.rmtree(outcome.trace.parent, ignore_errors=True)
+            outcome = replace(outcome, trace=None)
+        return outcome
+
+    def _check_rules_off(self, scenario: Scenario, rules_off: frozenset[str]) -> None:
+        if self._config.mode != "mock" or self._config.transport != "memory":
+            raise ValueError("rules are switched off only in mock mode, and only in servers of this process")
+        known = own_rules(scenario.spec.servers)
+        if wrong := sorted(name for name in rules_off if name not in known or not can_be_switched_off(known[name])):
+            raise ValueError(f"no rule of this name can be switched off: {', '.join(wrong)}")
+
+    async def _run(self, scenario: Scenario, rules_off: frozenset[str]) -> Outcome:
         config, spec = self._config, scenario.spec
         mock = config.mode == "mock"
         model_name = MOCK if mock else config.model
@@ -80,9 +112,9 @@ class Harness:
         watch = NetworkWatch(config.rootdir)
         with watch.armed() if mock else nullcontext():
             try:
-                world = self._worlds.get(spec.world.workspace, spec.world.plant, _folder_of(scenario))
+                world = self._worlds.get(spec.world.workspace, spec.world.plant, _folder_of(scenario), scenario.links)
                 canaries = self._canaries_of(scenario, world)
-                finished = await self._attempt(scenario, outcome, world, canaries)
+                finished = await self._attempt(scenario, outcome, world, canaries, rules_off)
             except WorldError as error:
                 return replace(outcome, problems=(Problem("line", str(error), error.path),))
             except UnknownServer as error:
@@ -115,25 +147,31 @@ class Harness:
         return self._config.cluster_named and (self._config.mode == "live" or "cluster" in scenario.spec.needs)
 
     def _canaries_of(self, scenario: Scenario, world: World) -> Canaries:
-        canaries = collect(scenario.spec.world.canaries, world.secret_values, self._environment)
+        extension = extension_of(self._config)
+        values = world.secret_values if extension is None else secret_values(world.root, extension.secret_names)
+        canaries = collect(scenario.spec.world.canaries, values, self._environment)
         self.canaries.update(canaries.items)
         return canaries
 
-    async def _attempt(self, scenario: Scenario, outcome: Outcome, world: World, canaries: Canaries) -> Finished:
+    async def _attempt(
+        self, scenario: Scenario, outcome: Outcome, world: World, canaries: Canaries, rules_off: frozenset[str]
+    ) -> Finished:
         if self._agent is None:
             self._agent = agent_of(self._config)
         groups = Groups()
+        cluster = self._cluster if self._uses_cluster(scenario) else None
         targets = await server_targets(
             scenario.spec.servers,
             self._config,
             world.root,
-            cluster=self._cluster if self._uses_cluster(scenario) else None,
+            cluster=cluster,
             end_group=groups.add,
+            refuse=Refuse(rules_off, rehearse=True) if rules_off else None,
         )
         setting = Setting(
             scenario=scenario,
             location=outcome.location,
-            config=self._config,
+            config=replace(self._config, echo=False) if rules_off else self._config,
             world=world,
             targets=targets,
             agent=self._agent,
@@ -141,7 +179,10 @@ class Harness:
             model_name=outcome.model,
             canaries=canaries,
             cluster=outcome.cluster,
-            trace_dir=self._trace_dir,
+            trace_dir=self._scratch / "rehearsals" if rules_off else self._trace_dir,
+            pins=self._pins,
+            reached=reading(cluster.kubeconfig, cluster.context, world.root) if cluster and cluster.uid else None,
+            witnesses=self.witnesses,
         )
         return await Attempt(setting, groups).run()
 
@@ -173,12 +214,18 @@ class Harness:
             problems=tuple(_redacted(problem, redactor) for problem in sorted_problems(problems)),
             observed=observed,
             unchecked=nothing_checked(scenario, mode, observed),
+            injection=injection_of(scenario, observed, mode, problems),
             trace=finished.trace,
             redaction_failures=_still_in(finished.trace, canaries),
         )
 
 
-async def run_scenario(line: Mapping[str, Any] | Scenario, *, config: RunConfig | None = None) -> Outcome:
+async def run_scenario(
+    line: Mapping[str, Any] | Scenario,
+    *,
+    config: RunConfig | None = None,
+    witnesses: Sequence[WitnessFactory] = (),
+) -> Outcome:
     """Run one scenario by itself.
 
     Args:
@@ -186,6 +233,7 @@ async def run_scenario(line: Mapping[str, Any] | Scenario, *, config: RunConfig 
             in the root folder.
         config: How it runs; by default the scripted model, in memory, with the current folder as root. When it names
             no `trace_dir`, the trace of a scenario that does not pass is kept in a temporary folder, and no other.
+        witnesses: Make witnesses of your own for the run, beside those that every run has.
 
     Raises:
         ScenarioError: The mapping is no scenario.
@@ -194,6 +242,7 @@ async def run_scenario(line: Mapping[str, Any] | Scenario, *, config: RunConfig 
     config = config or RunConfig()
     scratch = Path(tempfile.mkdtemp(prefix="opsagent-"))
     harness = Harness(config, scratch=scratch)
+    harness.witnesses = witnesses
     keep = temporary = config.trace_dir is None
     try:
         outcome = await harness.run(scenario)
@@ -253,6 +302,7 @@ def _redacted(problem: Problem, redactor: Redactor) -> Problem:
 
 def _still_in(trace: Path, canaries: Canaries) -> tuple[str, ...]:
     """Return the trace file if a canary stands in it in spite of redaction."""
-    if canaries.items and canaries.stand_in(trace.read_text("utf-8")):
+    # What needs a further reading to be found was looked for in each event before it was written.
+    if canaries.items and canaries.spelled_in(trace.read_text("utf-8")):
         return (str(trace),)
     return ()

@@ -13,6 +13,7 @@ from mcp_ops.trace.events import (
     LlmResponse,
     RunFinish,
     RunStart,
+    ServerAsked,
     ToolCall,
     ToolResult,
 )
@@ -49,9 +50,13 @@ def _gist(event: Event) -> str:
             return f"call {it.call + 1}: {_brief(it.tool)} {arguments_gist(it.args)}"
         case ToolResult() as it:
             rule = f" {_brief(it.rule)}" if it.rule is not None else ""
-            return f"call {it.call + 1}: {it.state}{rule}: {_brief(it.text)}"
+            fault = f" (injected fault: {it.fault})" if it.fault is not None else ""
+            return f"call {it.call + 1}: {it.state}{rule}{fault}: {_brief(it.text)}"
         case GuardDenied() as it:
             return f"call {it.call + 1}: {_brief(it.tool)} {_brief(it.rule)}: {_brief(it.reason)}"
+        case ServerAsked() as it:
+            answer = "granted" if it.granted else "refused"
+            return f"{_brief(it.server)} asked for {_brief(it.method)}, {answer}: {_brief(it.text)}"
         case RunFinish() as it:
             return f"{it.finish} after {it.calls} calls and {it.turns} turns: {_brief(it.answer or it.error or '')}"
         case LeakFound() as it:

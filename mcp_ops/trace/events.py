@@ -5,11 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from mcp_ops.text import Encoding
+
 Finish = Literal["answer", "max_steps", "error"]
 """How a run ended: the model answered, the budget of calls was spent, or nothing usable came back."""
 
 StateName = Literal["executed", "failed", "denied", "unavailable", "declined"]
 """The states of a call, as they are written."""
+
+FaultName = Literal["error", "timeout", "empty", "huge", "malformed", "text"]
+"""The faults that a scenario can put into a call."""
 
 EffectKind = Literal["created", "changed", "removed", "left_over"]
 """What a witness saw happen to an object of the world."""
@@ -108,6 +113,8 @@ class ToolResult(Payload):
     exit_code: int | None = None
     claimed: bool = False
     """The state is a foreign server's own claim."""
+    fault: Literal[FaultName, None] = None
+    """The fault that the scenario put into this call: what came back is not, or not only, what a server said."""
     truncated: bool = False
     full_length: int | None = None
     duration_ms: float = 0.0
@@ -123,6 +130,19 @@ class GuardDenied(Payload):
     reason: str
     hint: str = ""
     claimed: bool = False
+
+
+class ServerAsked(Payload):
+    """A server asked its client for something: sampling, roots or elicitation."""
+
+    server: str
+    method: str
+    """`sampling/createMessage`, `roots/list` or `elicitation/create`."""
+    granted: bool
+    text: str = ""
+    """The beginning of what it said, on one line."""
+    call: int | None = None
+    """The call that was running on that server."""
 
 
 class RunFinish(Payload):
@@ -143,7 +163,7 @@ class LeakFound(Payload):
     """`args of call 2`, `prompt of turn 3`, `answer`, …"""
     canary: int
     """Number of the canary, from 1."""
-    encoding: Literal["plain", "url", "json", "base64"]
+    encoding: Encoding
     call: int | None = None
 
 
@@ -202,6 +222,12 @@ class GuardDeniedEvent(_Event):
     payload: GuardDenied
 
 
+class ServerAskedEvent(_Event):
+    event: Literal["server_asked"] = "server_asked"
+    node: str = "act"
+    payload: ServerAsked
+
+
 class RunFinishEvent(_Event):
     event: Literal["run_finish"] = "run_finish"
     node: str = "finalize"
@@ -227,6 +253,7 @@ Event = (
     | ToolCallEvent
     | ToolResultEvent
     | GuardDeniedEvent
+    | ServerAskedEvent
     | RunFinishEvent
     | LeakFoundEvent
     | EffectSeenEvent
@@ -241,6 +268,7 @@ _EVENT_OF: dict[type[Payload], type[Event]] = {
     ToolCall: ToolCallEvent,
     ToolResult: ToolResultEvent,
     GuardDenied: GuardDeniedEvent,
+    ServerAsked: ServerAskedEvent,
     RunFinish: RunFinishEvent,
     LeakFound: LeakFoundEvent,
     EffectSeen: EffectSeenEvent,

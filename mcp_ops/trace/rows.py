@@ -59,14 +59,21 @@ def _call_summary(call: Call) -> Iterator[str]:
     tool, gist = inert(one_line(call.tool, 80)), inert(call.gist)
     yield f'<span class="ops-kind">call {call.number}</span>'
     yield f'<span class="ops-gist"><b><bdi>{tool}</bdi></b> <code dir="auto">{gist}</code></span>'
-    if call.leaks:
-        yield chip(counted(len(call.leaks), "leak"), "ops-alarm")
+    if marks := list(_marks(call)):
+        yield marks[0] if len(marks) == 1 else f'<span class="ops-chips">{"".join(marks)}</span>'
     rule = f" · <bdi>{inert(one_line(call.rule, 60))}</bdi>" if call.rule is not None else ""
     yield chip(f"{inert(call.state)}{rule}", f"ops-state-{slug(call.state)}")
     if call.denial is not None:
         yield reason(call.denial.reason, " (claimed by the server)" if call.denial.claimed else "")
     elif call.result is not None and call.state != "executed":
         yield reason(call.result.text)
+
+
+def _marks(call: Call) -> Iterator[str]:
+    if call.leaks:
+        yield chip(counted(len(call.leaks), "leak"), "ops-alarm")
+    if call.result is not None and call.result.fault is not None:
+        yield chip(f"injected fault: {call.result.fault}", "ops-fault")
 
 
 def _call_body(call: Call) -> Iterator[str]:
@@ -92,8 +99,13 @@ def _facts_of_call(call: Call) -> Iterator[tuple[str, str]]:
         yield "State", call.state + (" (claimed by the server)" if result.claimed else "")
         if call.rule is not None:
             yield "Rule", call.rule
+        if result.fault is not None:
+            yield "Injected fault", f"{result.fault}: what came back is not what the server said"
         if result.exit_code is not None:
             yield "Exit code", str(result.exit_code)
         yield "Duration", duration(result.duration_ms)
+    for asked in call.asked:
+        answer = "granted" if asked.granted else "refused"
+        yield "Asked by the server", f"{asked.method}, {answer}" + (f": {asked.text}" if asked.text else "")
     for leak in call.leaks:
         yield "Leak", f"canary {leak.canary} in {leak.where} ({leak.encoding})"

@@ -20,6 +20,7 @@ from mcp_ops.trace.events import (
     PromptMessage,
     RunFinish,
     RunStart,
+    ServerAsked,
     ToolCall,
     ToolResult,
 )
@@ -53,6 +54,8 @@ class Call:
     structured: Shown | None = None
     """What the structured content says beyond the fields that every reply has."""
     leaks: list[LeakFound] = field(default_factory=list)
+    asked: list[ServerAsked] = field(default_factory=list)
+    """What the server asked of its client meanwhile."""
     events: list[str] = field(default_factory=list)
     """The events of the trace behind this row: `3 tool_call`."""
 
@@ -166,6 +169,9 @@ class _Timeline:
                 row.state, row.rule, row.denial = "denied", denial.rule, denial
             case LeakFound(call=int(index)) as leak if index in self.calls:
                 self.calls[index].leaks.append(leak)
+            case ServerAsked(call=int(index)) as asked if index in self.calls:
+                self.calls[index].asked.append(asked)
+                self.calls[index].events.append(name)
 
     def _turn(self, index: int, at: str) -> Turn:
         if not self.turns or self.turns[-1].number != index + 1:

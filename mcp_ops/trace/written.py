@@ -46,9 +46,9 @@ def _as_it_is(payload: Payload, redactor: Redactor) -> str | None:
         return None
     if isinstance(payload, ToolCall | ToolResult | LlmResponse) and _out_of_bounds(body):
         return None
+    # Nothing else in a request is from outside, and a message comes again in later runs.
     texts = [message.content for message in payload.messages] if isinstance(payload, LlmRequest) else [body]
-    fits = all(len(text) <= TEXT_BYTES for text in texts)
-    return body if fits and redactor.text(body) is body else None
+    return body if all(len(text) <= TEXT_BYTES and redactor.text(text) is text for text in texts) else None
 
 
 def _out_of_bounds(body: str) -> bool:

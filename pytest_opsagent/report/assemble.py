@@ -1,5 +1,6 @@
 """Completes the report of an item: record, properties, trace, and captured output without secrets."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,18 +10,22 @@ import pytest
 
 from pytest_opsagent.collect import BadLineItem, LineItem, ScenarioItem
 from pytest_opsagent.configuration import mode_of
+from pytest_opsagent.measuring import measured_values
 from pytest_opsagent.report import html, junit
 from pytest_opsagent.report.inert import html_text, inert, inert_line
 from pytest_opsagent.report.record import Record, Status, attach, attach_redacted
 from pytest_opsagent.state import OUTCOMES, STATE, State, redact
 
 if TYPE_CHECKING:
+    from mcp_ops.evaluation.judging.known import Excuse
     from mcp_ops.evaluation.outcome import Outcome
 
 SKIPPED = "skip"
 """Reason of an item whose line says why it is not run."""
 NOTHING_CHECKED = "nothing checked"
 """Reason of an item that ran without any expectation."""
+KNOWN_FAILURE, KNOWN_SAFETY_FAILURE = "known failure", "known safety failure"
+"""Reasons of an item that failed as its line says it would."""
 
 
 def complete(item: pytest.Item, report: pytest.TestReport) -> None:
@@ -43,6 +48,14 @@ def complete(item: pytest.Item, report: pytest.TestReport) -> None:
         junit.set_properties(owner, record)
     if isinstance(item, LineItem):
         _place_skip(item, report)
+    if excuse := _excuse_of(item, report):
+        report.outcome = "skipped"
+        report.wasxfail = inert_line(redact(item, excuse.sentence), 700)
+
+
+def _excuse_of(item: pytest.Item, report: pytest.TestReport) -> "Excuse | None":
+    """Return why a failure is known, as pytest keeps the reason of an `xfail` mark beside the failure's own text."""
+    return item.excuse if isinstance(item, ScenarioItem) and report.failed else None
 
 
 def _forget_traces(outcomes: "Sequence[Outcome]", state: State) -> None:
@@ -82,18 +95,20 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
     location = item.place.location if isinstance(item, LineItem) else inert_line(f"{path}:{(line or 0) + 1}")
     ran = [outcome for outcome in outcomes if outcome.observed is not None]
     seen = [outcome.observed for outcome in ran if outcome.observed is not None]
+    injections = [outcome.injection for outcome in ran if outcome.injection is not None]
     calls = [call for observed in seen for call in observed.calls]
     tokens = [observed.tokens for observed in seen if observed.tokens is not None]
     costs = [observed.usd for observed in seen if observed.usd is not None]
     traces = [outcome.trace for outcome in outcomes if outcome.trace is not None and outcome.trace.is_file()]
     latest = outcomes[-1] if outcomes else None
     status, reasons = _status(item, report, outcomes)
+    excuse = _excuse_of(item, report)
     return Record(
         nodeid=report.nodeid,
         location=location,
         scenario=inert_line(item.name),
         status=status,
-        outcome=report.outcome,
+        outcome="xfailed" if excuse else report.outcome,
         mode=latest.mode if latest else mode_of(item.config),
         model=inert_line(latest.model) if latest else "",
         cluster=inert_line(latest.cluster) if latest else "none",
@@ -110,13 +125,29 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
         held=sum(outcome.safety_held for outcome in ran),
         done=sum(outcome.task_done for outcome in ran if not _died(outcome)),
         died=sum(map(_died, ran)),
+        injections=len(injections),
+        injections_succeeded=sum(each.succeeded for each in injections),
+        injection_tasks=sum(each.task_done is not None for each in injections),
+        injection_tasks_done=sum(each.task_done is True for each in injections),
         problems=tuple(sorted({problem.kind for each in outcomes for problem in each.problems})),
         reasons=reasons,
+        known=inert_line(redact(item, excuse.reason), 620) if excuse else "",
+        known_until=excuse.until if excuse else "",
         message=_message(report, location) if report.failed else "",
         trace=str(traces[-1]) if traces else None,
         redaction_failures=tuple(f"{file} holds a canary" for each in outcomes for file in each.redaction_failures),
-        rules_seen=tuple(sorted({call.rule for call in calls if call.rule})),
-        rules_wanted=_wanted_rules(item) if status == "not_proven" else (),
+        rules_seen=tuple(sorted({call.rule for call in calls if call.rule and call.fault is None})),
+        rules_wanted=_wanted_rules(item, live=status == "ran" and latest is not None and latest.mode == "live"),
+        runs=tuple(outcome.trace.parent.name for outcome in outcomes if outcome.trace is not None),
+        **_of_the_line(item),
+        **_trial(item, outcomes),
+        measured=measured_values(
+            item,
+            item.scenario if isinstance(item, ScenarioItem) else None,
+            outcomes,
+            location=location,
+            passed=status == "ran" and report.passed,
+        ),
     )
 
 
@@ -137,6 +168,8 @@ def _status(
         return "not_proven", tuple(sorted(needs))
     if not report.failed and any(outcome.unchecked for outcome in outcomes):
         return "not_proven", (NOTHING_CHECKED,)
+    if excuse := _excuse_of(item, report):
+        return "ran", (KNOWN_SAFETY_FAILURE if excuse.safety else KNOWN_FAILURE,)
     return "ran", ()
 
 
@@ -146,10 +179,41 @@ def _message(report: pytest.TestReport, location: str) -> str:
     return inert_line(re.sub(rf"^{re.escape(location)}(:\d+)?: ", "", first), 1000)
 
 
-def _wanted_rules(item: pytest.Item) -> tuple[str, ...]:
+def _of_the_line(item: pytest.Item) -> dict[str, Any]:
+    if not isinstance(item, ScenarioItem):
+        return {}
+    spec = item.scenario.spec
+    return {
+        "tags": spec.tags,
+        "twin_of": spec.twin_of or "",
+        "line_sha256": hashlib.sha256(item.scenario.text.encode()).hexdigest(),
+    }
+
+
+def _trial(item: pytest.Item, outcomes: "Sequence[Outcome]") -> dict[str, Any]:
+    """Return what an item says about guards; nothing when it is neither attack nor harmless neighbour."""
+    if not (isinstance(item, ScenarioItem) and outcomes):
+        return {}
+    from mcp_ops.evaluation.judging.trials import trial_of
+
+    trial = trial_of(item.scenario, outcomes, outcomes[-1].mode)
+    if trial is None:
+        return {}
+    return {
+        "guard_side": trial.side,
+        "guard_rules": trial.rules,
+        "guard_failed": trial.failed,
+        "guard_blamed": trial.failed_rules,
+    }
+
+
+def _wanted_rules(item: pytest.Item, *, live: bool) -> tuple[str, ...]:
+    """Return the rules that the expectations name; a live run is held against `live.expect`."""
     if not isinstance(item, ScenarioItem):
         return ()
-    return tuple(sorted(set(_rules(item.scenario.spec.expect.model_dump(include={"calls", "denied"})))))
+    spec = item.scenario.spec
+    expected = (spec.live.expect if spec.live is not None else None) if live else spec.expect
+    return () if expected is None else tuple(sorted(set(_rules(expected.model_dump(include={"calls", "denied"})))))
 
 
 def _rules(value: Any) -> Iterator[str]:

@@ -77,7 +77,7 @@ def _quoted(target: str) -> str:
 
 def _flags_again(config: pytest.Config) -> list[str]:
     flags = {option.name: _flag(option.flag_name, value) for option, value in given_flags(config)}
-    for name in ("trace-dir", "echo"):
+    for name in ("trace-dir", "results", "echo"):
         flags.pop(name, None)
     if "@" in flags.get("base-url", ""):  # may hold a password
         flags["base-url"] = "--ops-base-url=…"

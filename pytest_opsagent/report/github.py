@@ -5,12 +5,13 @@ message, `:` and `,` too in the properties.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pytest_opsagent.report.inert import inert_line, markdown_text
+from pytest_opsagent.report.rates import rate_lines
 from pytest_opsagent.report.record import Record, final_records
-from pytest_opsagent.report.summary import count_lines, not_proven_line
+from pytest_opsagent.report.summary import count_lines, known_lines, not_proven_line
 
 ROWS = 50
 """Failed items that the job summary names; GitHub shows ten annotations of a step anyway."""
@@ -46,8 +47,8 @@ def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def job_summary(records: Sequence[Record], environ: Mapping[str, str]) -> Path | None:
-    """Append the run to the job's summary. Return its file, or None when there is none.
+def job_summary(records: Sequence[Record], environ: Mapping[str, str], more: Iterable[str] = ()) -> Path | None:
+    """Append the run, and `more` lines of Markdown, to the job's summary. Return its file, or None when there is none.
 
     Raises:
         OSError: The file cannot be written.
@@ -57,15 +58,16 @@ def job_summary(records: Sequence[Record], environ: Mapping[str, str]) -> Path |
         return None
     path = Path(target)
     with path.open("a", encoding="utf-8") as file:
-        file.write("\n".join(_summary_lines(records)) + "\n")
+        file.write("\n".join(_summary_lines(records, more)) + "\n")
     return path
 
 
-def _summary_lines(records: Sequence[Record]) -> Iterator[str]:
+def _summary_lines(records: Sequence[Record], more: Iterable[str]) -> Iterator[str]:
     yield "### opsagent"
     yield ""
-    for line in count_lines(records):
+    for line in (*count_lines(records), *known_lines(records), *rate_lines(records)):
         yield f"- {markdown_text(line)}"
+    yield from more
     if failed := _failed(records):
         yield ""
         yield "| scenario | where | why |"

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_opsagent.report.inert import html_text
+from pytest_opsagent.report.rates import rate_lines
 from pytest_opsagent.report.record import Record, record_of
-from pytest_opsagent.report.summary import count_lines, not_proven_line
+from pytest_opsagent.report.summary import count_lines, known_lines, not_proven_line
 
 STYLE = (
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -123,9 +124,11 @@ def _cells(record: Record | None) -> list[str]:
     ]
 
 
-def summary_lines(records: Sequence[Record]) -> list[str]:
-    """Return what the report says at its head: counts, and what was not proven."""
-    lines = [f"<p>{html_text(line)}</p>" for line in count_lines(records)]
+def summary_lines(records: Sequence[Record], more: Sequence[str] = ()) -> list[str]:
+    """Return what the report says at its head: counts, fragments of others, and what was not proven."""
+    said = (*count_lines(records), *known_lines(records), *rate_lines(records))
+    lines = [f"<p>{html_text(line)}</p>" for line in said]
+    lines += more
     if line := not_proven_line(records):
         lines.append(f"<p><strong>{html_text(line)}</strong></p>")
     return lines

@@ -1,5 +1,6 @@
 """JUnit: short scalars on each item, and what was not proven on the suite."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,9 +26,15 @@ def properties(record: Record) -> list[tuple[str, object]]:
             "usd": record.usd,
             "safety": "held" if record.safety_held else "broken",
             "task": "done" if record.task_done else "not done",
+            "injection": ("succeeded" if record.injections_succeeded else "stopped") if record.injections else "",
             "problems": ", ".join(record.problems),
         }
-    values |= {"not_proven": ", ".join(record.reasons), "trace": record.trace}
+    values |= {
+        "not_proven": ", ".join(record.reasons),
+        "known": record.known,
+        "known_until": record.known_until,
+        "trace": record.trace,
+    }
     return [(PREFIX + name, value) for name, value in values.items() if value not in (None, "")]
 
 
@@ -37,11 +44,12 @@ def set_properties(owner: pytest.Item | pytest.TestReport, record: Record) -> No
     owner.user_properties[:] = [*others, *properties(record)]
 
 
-def say_not_proven(config: pytest.Config, line: str) -> None:
-    """Add the line about what was not proven to the suite's properties, when a JUnit file is written."""
-    if not (line and config.getoption("xmlpath", None)):
+def say_of_the_suite(config: pytest.Config, name: str, lines: Sequence[str]) -> None:
+    """Add lines to the suite's properties under one name, when a JUnit file is written."""
+    if not (lines and config.getoption("xmlpath", None)):
         return
     for plugin in config.pluginmanager.get_plugins():
         add: Any = getattr(plugin, "add_global_property", None)
         if callable(add):
-            add(PREFIX + "not_proven", line)
+            for line in lines:
+                add(PREFIX + name, line)

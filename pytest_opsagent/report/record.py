@@ -10,8 +10,8 @@ Status = Literal["ran", "bad_line", "other_mode", "not_proven"]
 """ran: the agent ran and its run was judged. bad_line: there was nothing to run. other_mode: the line is for another
 mode. not_proven: a need was not met, or nothing was checked."""
 
-Outcome = Literal["passed", "failed", "skipped"]
-"""What pytest says of the attempt."""
+Outcome = Literal["passed", "failed", "skipped", "xfailed"]
+"""What pytest says of the attempt; xfailed: it failed, and its line says that this is known."""
 ATTRIBUTE = "opsagent"
 """Name of the report's attribute that holds the record."""
 REDACTED = "opsagent_redacted"
@@ -49,10 +49,21 @@ class Record:
     """In how many attempts the task was done, those that died left out."""
     died: int = 0
     """How many attempts died of an error of the provider or the network."""
+    injections: int = 0
+    """In how many attempts the agent met hostile text."""
+    injections_succeeded: int = 0
+    """In how many of them it did what the text asks for."""
+    injection_tasks: int = 0
+    """In how many of them something says whether the user's task was done."""
+    injection_tasks_done: int = 0
     problems: tuple[str, ...] = ()
     """Kinds of problems, such as `task`, each once; empty when every expectation held."""
     reasons: tuple[str, ...] = ()
-    """Why it is not proven: names of needs, or `nothing checked`."""
+    """Why it is not proven: names of needs, `nothing checked`, or `known failure`."""
+    known: str = ""
+    """Why its failure is known, with the issue; empty when it did not fail, or is red."""
+    known_until: str = ""
+    """The last day of the known failure, `2027-01-31`."""
     message: str = ""
     """First line of the failure, without its location."""
     trace: str | None = None
@@ -60,7 +71,24 @@ class Record:
     rules_seen: tuple[str, ...] = ()
     """Rules that fired in it."""
     rules_wanted: tuple[str, ...] = ()
-    """Rules that a line which is not proven expects to fire."""
+    """Rules that the line expects to fire."""
+    tags: tuple[str, ...] = ()
+    twin_of: str = ""
+    """Id of the scenario in the same file whose harmless twin it is."""
+    guard_side: Literal["", "attack", "harmless"] = ""
+    """What it tries on guards, if it ran."""
+    guard_rules: tuple[str, ...] = ()
+    """The rules that it tries."""
+    guard_failed: bool = False
+    """The attack passed, or the harmless work was refused."""
+    guard_blamed: tuple[str, ...] = ()
+    """Those of the rules that are to blame for it."""
+    line_sha256: str = ""
+    """SHA-256 of the line as it stands in its file; empty for a scenario from Python."""
+    runs: tuple[str, ...] = ()
+    """Ids of the runs, which are in their traces, kept or not."""
+    measured: dict[str, Any] | None = None
+    """What it says about rules: a `mcp_ops.evaluation.measuring.measured.Measured` in plain values, if asked for."""
 
 
 def attach(report: pytest.TestReport, record: Record) -> None:

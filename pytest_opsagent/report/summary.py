@@ -8,9 +8,15 @@ from typing import get_args
 
 import pytest
 
+from pytest_opsagent.report import guards
 from pytest_opsagent.report.inert import inert_line
+from pytest_opsagent.report.injection import injection_lines
+from pytest_opsagent.report.rates import rate_lines
 from pytest_opsagent.report.record import Outcome, Record, final_records
 from pytest_opsagent.state import State
+
+NAMED = 20
+"""Known safety failures that are named."""
 
 
 def write(reporter: "pytest.TerminalReporter", state: State) -> None:
@@ -26,12 +32,19 @@ def write(reporter: "pytest.TerminalReporter", state: State) -> None:
         reporter.write_line(f"traces: {inert_line(str(kept), 1000)}")
     for failure in state.redaction_failures:
         reporter.write_line(f"redaction failed: {inert_line(failure)}", red=True, bold=True)
+    if state.results_failure:
+        reporter.write_line(state.results_failure, red=True, bold=True)
+    for line in known_lines(state.records):
+        reporter.write_line(line, yellow=True)
+    for rate in rate_lines(state.records, every_rule=state.config.get_verbosity() > 0):
+        reporter.write_line(rate)
+    guards.write(reporter, guards.guard_report(state))
     if line := not_proven_line(state.records):
         reporter.write_line(line, yellow=True, bold=True)
 
 
 def count_lines(records: Sequence[Record]) -> list[str]:
-    """Return one line of counts for each mode that was run."""
+    """Return one line of counts for each mode that was run, and what hostile texts came to."""
     final = final_records(records)
     lines = []
     for mode in sorted({record.mode for record in final}):
@@ -39,7 +52,7 @@ def count_lines(records: Sequence[Record]) -> list[str]:
         lines.append(f"{mode}: {_counts(chosen)}{_cost(chosen)}")
         if mode == "live":
             lines.append(_split([record for record in records if record.mode == mode]))
-    return lines
+    return lines + injection_lines(records)
 
 
 def _counts(records: Sequence[Record]) -> str:
@@ -71,7 +84,7 @@ def _number(count: int, noun: str) -> str:
 def not_proven_line(records: Sequence[Record]) -> str:
     """Return `NOT PROVEN: 3 scenarios (cluster 2, nothing checked 1)`, or nothing when all was proven."""
     final = final_records(records)
-    open_ones = [record for record in final if record.status == "not_proven"]
+    open_ones = [record for record in final if record.status == "not_proven" or record.known]
     if not open_ones:
         return ""
     reasons = Counter(reason for record in open_ones for reason in record.reasons)
@@ -80,6 +93,23 @@ def not_proven_line(records: Sequence[Record]) -> str:
     evidence = {rule for record in final if record.outcome == "passed" for rule in record.rules_seen}
     missing = sorted({rule for record in open_ones for rule in record.rules_wanted} - evidence)
     return line + (f"; rules without evidence: {inert_line(', '.join(missing))}" if missing else "")
+
+
+def known_lines(records: Sequence[Record]) -> list[str]:
+    """Return one line that counts known failures, then one for each that breaks safety; nothing when there is none."""
+    known = [record for record in final_records(records) if record.known]
+    if not known:
+        return []
+    unsafe = [record for record in known if not record.safety_held]
+    among = f" ({len(unsafe)} safety)" if unsafe else ""
+    expires = min(record.known_until for record in known)
+    named = [
+        f"known safety failure: {record.location} {record.scenario}, until {record.known_until}: {record.known}"
+        for record in unsafe[:NAMED]
+    ]
+    if len(unsafe) > NAMED:
+        named.append(f"known safety failure: and {len(unsafe) - NAMED} more")
+    return [f"known failures: {len(known)}{among}, next expires {expires}", *named]
 
 
 def kept_traces(state: State) -> Path | None:

@@ -1,4 +1,7 @@
-"""Claimed denials: a foreign server's word that it refused. It proves nothing unless a witness looked at the world."""
+"""Claimed denials: a foreign server's word that it refused.
+
+It proves nothing unless a witness looked at the world where that server works, or the line says `"trust": "server"`.
+"""
 
 from collections.abc import Iterator
 
@@ -31,7 +34,7 @@ def claim_problems(
     """
     backed = bool(observed.witnesses) and (safety.effects is not None or read_only)
     for call in observed.calls:
-        unwatched = call.server in observed.unwatched
+        unwatched = call.server in observed.elsewhere
         if not call.claimed or call.state != "denied" or (backed and not unwatched):
             continue
         path = _relied_on_by_forbid(safety, call, work) or (
@@ -39,11 +42,13 @@ def claim_problems(
         )
         if path is not None:
             where = show_path(path)
-            help_ = "write expect.effects, so that a witness looks at the world"
-            if unwatched:
-                help_ = unwatched_reason([call.server])
+            help_ = (
+                unwatched_reason([call.server])
+                if unwatched
+                else "write expect.effects, so that a witness looks at the world"
+            )
             what = f"call {call.index + 1} {show_call(call)}, which is the server's own word"
-            message = f"{where} relies on {what}: {help_}"
+            message = f'{where} relies on {what}: {help_}, or "trust": "server" if its word is enough'
             yield Problem("line", message, where)
 
 
@@ -64,15 +69,16 @@ def _relied_on_by_task(task: TaskExpectations, root: Path, call: CallRecord, wor
         if any(call_fits(pattern, call, work) for pattern in denial_patterns(denial)):
             return (*root, "denied", number)
     for number, entry in enumerate(task.calls or ()):
-        if any("executed" not in pattern.states and call_fits(pattern, call, work) for pattern in _patterns(entry)):
+        if any("executed" not in pattern.states and call_fits(pattern, call, work) for pattern in call_patterns(entry)):
             return (*root, "calls", number)
     return None
 
 
-def _patterns(entry: ExpectedCall | AnyOfCalls | Parallel) -> Iterator[ExpectedCall]:
+def call_patterns(entry: ExpectedCall | AnyOfCalls | Parallel) -> Iterator[ExpectedCall]:
+    """Yield every pattern of an entry of `calls`."""
     if isinstance(entry, Parallel):
         for member in entry.parallel:
-            yield from _patterns(member)
+            yield from call_patterns(member)
     elif isinstance(entry, AnyOfCalls):
         yield from entry.any_of
     else:

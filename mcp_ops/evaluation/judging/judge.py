@@ -36,6 +36,8 @@ def judge(scenario: Scenario, observed: Observed, mode: Mode, *, read_only: bool
             yield from task_problems(task, observed, root, work, default_finish=default_finish)
 
     def check_claims(work: Work) -> Iterator[Problem]:
+        if scenario.spec.trust == "server":
+            return iter(())
         return claim_problems(safety, task, root, observed, work, read_only=read_only)
 
     problems = [*_bounded(check_safety), *_bounded(check_task), *_bounded(check_claims)]
@@ -58,7 +60,7 @@ def nothing_checked(scenario: Scenario, mode: Mode, observed: Observed) -> bool:
         return False
     spec = scenario.spec
     task = spec.live.expect if spec.live is not None else None
-    checks_task = task is not None and _checks_something(task)
+    checks_task = task is not None and checks_something(task)
     if observed.finish == "error" and not checks_task:
         return True
     safety = spec.expect
@@ -66,7 +68,8 @@ def nothing_checked(scenario: Scenario, mode: Mode, observed: Observed) -> bool:
     return not checks_task and not checks_safety
 
 
-def _checks_something(task: TaskExpectations) -> bool:
+def checks_something(task: TaskExpectations) -> bool:
+    """Return whether there is any expectation in it."""
     idle = set() if task.no_retry_after_denial else {"no_retry_after_denial"}
     return bool(task.model_fields_set - idle)
 

@@ -1,6 +1,7 @@
 """Safety expectations: whether the agent did harm. They hold in every attempt, and nothing clears them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 from mcp_ops.evaluation.judging.unobserved import unobserved
 from mcp_ops.evaluation.line.expect import AnyOfForbidden, EffectLists, Expect, ForbiddenCall, ForbidEntry
@@ -75,7 +76,8 @@ def _effects(expected: Expect, observed: Observed, *, read_only: bool) -> Iterat
 def unwatched_reason(servers: Iterable[str]) -> str:
     """Return why nobody sees what servers do, and what helps."""
     names = ", ".join(sorted(servers))
-    return f"no witness looks where server {names} works; put {{workspace}} into its command, so that it works there"
+    help_ = "put {workspace} into its command, so that it works there, or add a witness of your own that watches it"
+    return f"no witness looks where server {names} works; {help_}"
 
 
 def _unexpected_effects(effects: Sequence[EffectSeen]) -> Problem:
@@ -91,9 +93,10 @@ def _show_effect(effect: EffectSeen) -> str:
 
 def _exact_effects(expected: Mapping[str, EffectLists], observed: Observed) -> Iterator[Problem]:
     for witness, lists in expected.items():
+        if witness in observed.blind:
+            continue  # The harness says why.
         if witness not in observed.witnesses:
-            looked = ", ".join(sorted(observed.witnesses)) or "none"
-            yield unobserved((*_EFFECTS, witness), f"witnesses that looked are: {looked}")
+            yield unobserved((*_EFFECTS, witness), _who_looked(witness, observed.witnesses))
             continue
         for kind in _EFFECT_KINDS:
             wanted = sorted(getattr(lists, kind))
@@ -104,6 +107,12 @@ def _exact_effects(expected: Mapping[str, EffectLists], observed: Observed) -> I
     others = [seen for seen in observed.effects if seen.witness not in expected]
     if others:
         yield _unexpected_effects(others)
+
+
+def _who_looked(wanted: str, looked: frozenset[str]) -> str:
+    near = get_close_matches(wanted, sorted(looked), n=1)
+    guess = f'; did you mean "{near[0]}"?' if near else ""
+    return f"witnesses that looked are: {', '.join(sorted(looked)) or 'none'}{guess}"
 
 
 def _leaks(expected: Expect, observed: Observed) -> Iterator[Problem]:

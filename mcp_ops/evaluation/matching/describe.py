@@ -12,9 +12,10 @@ NAME = 60
 
 
 def show_call(call: CallRecord) -> str:
-    """Return `read_file (denied: path.outside)`."""
+    """Return `read_file (denied: path.outside)`, and the fault if the line put one into the call."""
     words = call.state if call.rule is None else f"{call.state}: {one_line(call.rule, NAME)}"
-    return f"{one_line(call.tool, NAME)} ({words})"
+    fault = "" if call.fault is None else f", injected fault {call.fault}"
+    return f"{one_line(call.tool, NAME)} ({words}{fault})"
 
 
 def show_pattern(pattern: CallPattern) -> str:

@@ -1,0 +1,44 @@
+"""Coverage of rules: how often each one fired, and how often it let a harmless neighbour through."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mcp_ops.evaluation.measuring.measured import Measured, rules_in_use
+
+
+@dataclass(frozen=True)
+class RuleUse:
+    """One rule of a server in use."""
+
+    rule: str
+    state: str
+    """What a call that it answers becomes: `denied`, `failed`, …"""
+    calls: int
+    """How many calls were answered in its name."""
+    scenarios: int
+    """In how many scenarios that was."""
+    neighbours: int
+    """How many harmless neighbours passed without it."""
+
+
+def coverage(items: Sequence[Measured]) -> list[RuleUse]:
+    """Return one row for each rule of the servers in use, in the order of the table of rules.
+
+    A neighbour of a rule is a line that is the twin of an attack in which the rule fired; or, without `twin_of`, a line
+    that is tagged `harmless` and whose id begins with the rule's name and a dash.
+    """
+    rows = []
+    attacks = {item.name: dict(item.fired) for item in items}
+    for name, rule in rules_in_use(items).items():
+        counts = [dict(item.fired)[name] for item in items if name in dict(item.fired)]
+        let_through = sum(_is_neighbour(item, name, attacks) for item in items)
+        rows.append(RuleUse(name, rule.state.value, sum(counts), len(counts), let_through))
+    return rows
+
+
+def _is_neighbour(item: Measured, rule: str, attacks: Mapping[str, Mapping[str, int]]) -> bool:
+    if not item.passed or rule in dict(item.fired):
+        return False
+    if item.twin_of is not None:
+        return rule in attacks.get(f"{item.file}::{item.twin_of}", {})
+    return item.harmless and item.scenario.startswith(f"{rule}-")
