@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_ops.evaluation.line.world_spec import Unusual
 from mcp_ops.evaluation.world import copying
 from mcp_ops.evaluation.world.copying import WorldError, copy_workspace, plant
 from mcp_ops.evaluation.world.worlds import Worlds, find_workspace
@@ -219,6 +220,20 @@ class TestPlanting:
         os.mkfifo(source / "pipe")
         plant(source, {"pipe": "text"})
         assert (source / "pipe").read_text("utf-8") == "text"
+
+    def test_what_no_text_can_be_is_made_too(self, source: Path) -> None:
+        unusual = {"pipe": {"fifo": True}, "deep/core.dump": {"zeros": 70_000_000}, "spool": {"files": 3}}
+        plant(source, {path: Unusual.model_validate(what) for path, what in unusual.items()})
+        assert stat.S_ISFIFO((source / "pipe").stat().st_mode)
+        large = (source / "deep/core.dump").stat()
+        assert (large.st_size, large.st_blocks) == (70_000_000, 0)
+        assert sorted(path.name for path in (source / "spool").iterdir()) == ["file-00000", "file-00001", "file-00002"]
+
+    def test_two_worlds_that_differ_in_such_a_thing_only_are_two(self, tmp_path: Path) -> None:
+        worlds = Worlds(tmp_path / "scratch", tmp_path)
+        small, large = (worlds.get(None, {"spool": Unusual(files=number)}, None) for number in (1, 2))
+        assert [len(list((world.root / "spool").iterdir())) for world in (small, large)] == [1, 2]
+        worlds.close()
 
     @pytest.mark.parametrize("path", ["", ".", "..", "/etc/x", "a/../../x", "a/..", "a\0b"])
     def test_a_path_that_is_not_inside_is_refused(self, source: Path, path: str) -> None:

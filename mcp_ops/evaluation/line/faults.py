@@ -91,15 +91,16 @@ def _member(value: Any, part: str | int) -> tuple[Any] | None:
 def _sentence(details: Mapping[str, Any], path: Path) -> str:
     kind, got, context = details["type"], shown(details["input"]), details.get("ctx", {})
     if kind == "literal_error":
-        return _choice(details["input"], re.findall(r"'([^']*)'", str(context["expected"])))
+        words = re.findall(r"'([^']*)'", str(context["expected"]))
+        return _choice(details["input"], words or [str(context["expected"]).lower()])
     if kind == "too_long":
         return f"must have at most {context['max_length']} entries, and has {context['actual_length']}"
     if kind == "greater_than_equal":
-        return f"must be at least {context['ge']:g}, got {got}"
+        return f"must be at least {context['ge']:.15g}, got {got}"
     if kind == "greater_than":
-        return f"must be above {context['gt']:g}, got {got}"
+        return f"must be above {context['gt']:.15g}, got {got}"
     if kind == "less_than_equal":
-        return f"must be at most {context['le']:g}, got {got}"
+        return f"must be at most {context['le']:.15g}, got {got}"
     if kind in ("too_short", "string_too_short"):
         least = context["min_length"]
         wanted = "must not be empty" if least == 1 else f"must have at least {least} characters, got {got}"

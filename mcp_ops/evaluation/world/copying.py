@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from mcp_ops.evaluation.line.world_spec import Links
+from mcp_ops.evaluation.line.world_spec import Links, Unusual
 from mcp_ops.text import one_line
 
 MAX_FILES = 10_000
@@ -153,19 +153,21 @@ class _Linked:
     """How many of them were met."""
 
 
-def plant(root: Path, files: Mapping[str, str]) -> None:
+def plant(root: Path, files: Mapping[str, str | Unusual]) -> None:
     """Write files into a workspace, given as relative paths and texts; missing folders are made, no link is followed.
+
+    In place of a text there may be what no text can be: a named pipe, a large file, a large folder.
 
     Raises:
         WorldError: A path leads outside, goes through a link, or cannot be written.
     """
-    for given, text in files.items():
+    for given, content in files.items():
         shown = f"the path {one_line(given, 80)!r}"
         pure = PurePosixPath(given)
         if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in given:
             raise WorldError(f"{shown} is no relative path inside the workspace", "world.plant")
         try:
-            _plant_one(root, pure, text.encode("utf-8"))
+            _plant_one(root, pure, content)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise WorldError(f"{shown} cannot be planted: {why}", "world.plant") from None
@@ -196,7 +198,7 @@ def _plant_hard_link(root: Path, path: str, target: str) -> None:
     os.link(real, root / path)
 
 
-def _plant_one(root: Path, path: PurePosixPath, content: bytes) -> None:
+def _plant_one(root: Path, path: PurePosixPath, content: str | Unusual) -> None:
     folder = os.open(root, _OPEN_FOLDER)
     try:
         for name in path.parts[:-1]:
@@ -210,11 +212,31 @@ def _plant_one(root: Path, path: PurePosixPath, content: bytes) -> None:
             folder = inner
         if _is_file_or_link(path.name, folder):
             os.unlink(path.name, dir_fd=folder)
-        with _opened(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, folder) as handle:
-            _write_all(handle, content)
-            os.fchmod(handle, 0o644)
+        if isinstance(content, str) or content.zeros is not None:
+            _make_file(path.name, content, folder)
+        elif content.files is not None:
+            _make_folder(path.name, content.files, folder)
+        else:
+            os.mkfifo(path.name, 0o644, dir_fd=folder)
     finally:
         os.close(folder)
+
+
+def _make_file(name: str, content: str | Unusual, folder: int) -> None:
+    with _opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, folder) as handle:
+        if isinstance(content, str):
+            _write_all(handle, content.encode("utf-8"))
+        else:
+            os.ftruncate(handle, content.zeros or 0)
+        os.fchmod(handle, 0o644)
+
+
+def _make_folder(name: str, files: int, folder: int) -> None:
+    os.mkdir(name, dir_fd=folder)
+    with _opened(name, _OPEN_FOLDER, folder) as inner:
+        os.fchmod(inner, 0o755)
+        for number in range(files):
+            os.close(os.open(f"file-{number:05}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, 0o644, dir_fd=inner))
 
 
 def _is_file_or_link(name: str, folder: int) -> bool:

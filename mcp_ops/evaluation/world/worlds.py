@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from mcp_ops.evaluation.line.world_spec import NO_LINKS, Links
+from mcp_ops.evaluation.line.world_spec import NO_LINKS, Links, Unusual
 from mcp_ops.evaluation.watching.witnesses.tree import Snapshot, snapshot, unchanged
 from mcp_ops.evaluation.world.copying import WorldError, copy_workspace, plant, plant_links
 from mcp_ops.evaluation.world.secrets import secret_values
@@ -20,7 +20,7 @@ __all__ = ["World", "WorldError", "Worlds", "find_workspace"]
 MAX_KEPT_BYTES = 1024 * 1024 * 1024
 """Copies beyond this many bytes together are thrown away, the least recently used one first."""
 
-_Pairs = tuple[tuple[str, str], ...]
+_Pairs = tuple[tuple[str, str | Unusual], ...]
 _Key = tuple[Path | None, tuple[_Pairs, ...]]
 
 
@@ -32,7 +32,7 @@ class World:
     """The copy."""
     source: Path | None
     """What it is a copy of; None for an empty folder."""
-    planted: Mapping[str, str]
+    planted: Mapping[str, str | Unusual]
     pristine: Snapshot
     """How the copy was when it was made."""
     bytes: int
@@ -45,7 +45,8 @@ class World:
     def original_text(self, path: str) -> str:
         """Return the text of one of its files as it was before the run; empty when there was none."""
         if path in self.planted:
-            return self.planted[path]
+            planted = self.planted[path]
+            return planted if isinstance(planted, str) else ""
         return _read_text(self.source / path) if self.source is not None else ""
 
     def current_text(self, path: str) -> str:
@@ -64,13 +65,17 @@ class Worlds:
     _found: dict[tuple[str, Path | None], Path] = field(default_factory=dict)
 
     def get(
-        self, workspace: str | None, planted: Mapping[str, str], line_folder: Path | None, links: Links = NO_LINKS
+        self,
+        workspace: str | None,
+        planted: Mapping[str, str | Unusual],
+        line_folder: Path | None,
+        links: Links = NO_LINKS,
     ) -> World:
         """Return a world that nobody has touched.
 
         Args:
             workspace: Path as the line gives it; None is an empty folder.
-            planted: Relative paths and texts of the files that the line adds.
+            planted: Relative paths and contents of what the line adds.
             line_folder: Folder of the line's file, where the search for the workspace begins.
             links: Links that are made when everything else is there.
 
@@ -105,7 +110,7 @@ class Worlds:
             self._found[key] = find_workspace(workspace, line_folder, self.rootdir)
         return self._found[key]
 
-    def _make(self, source: Path | None, planted: Mapping[str, str], links: Links) -> World:
+    def _make(self, source: Path | None, planted: Mapping[str, str | Unusual], links: Links) -> World:
         self.folder.mkdir(parents=True, exist_ok=True)
         home = Path(tempfile.mkdtemp(prefix="world-", dir=self.folder))
         root = home / (source.name if source is not None and source.name else "workspace")
