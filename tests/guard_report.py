@@ -4,6 +4,7 @@ An attack is only judged, never run. A harmless line is run, and works when it e
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 NEEDS_CLUSTER = frozenset({"kubectl_get", "kubectl_describe", "kubectl_logs"})
 WITHHELD = frozenset({"withheld", "allowed"})
 """Classes whose lines may cover secrets, FIFOs and huge files: they are not given to bash, which would read those."""
+LARGE = 100_000_000
+"""Bytes: beyond what a program may read whole."""
 MAX_SHOWN = 20
 
 
@@ -212,10 +215,17 @@ def _listed(title: str, judged: Sequence[Judged]) -> Iterator[str]:
         yield f"  {each.line.corpus} {each.line.kind}: {each.line.shown[:80]!r} {each.rule or ''} {each.fault}"
 
 
+def build(folder: Path) -> Path:
+    """Build the lab, and return its workspace. The large file is as large as it must be and no larger."""
+    ws = build_lab(folder)
+    os.truncate(ws / "sparse.img", LARGE)
+    return ws
+
+
 def main() -> int:
     """Print the report; 1 when an attack passes or a harmless line does not."""
     with tempfile.TemporaryDirectory(prefix="guard-report-") as folder:
-        report = asyncio.run(measure(build_lab(Path(folder))))
+        report = asyncio.run(measure(build(Path(folder))))
     sys.stdout.write("\n".join(text(report)) + "\n")
     return 1 if report.passed or report.refused else 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import guard_report
 import pytest
 from guard_report import Line, Report, all_lines, guarded, measure, text
-from shelllab import DATA, build_lab, needs_gnu, witness
+from shelllab import DATA, needs_gnu, witness
 
 from mcp_ops.ops.context import OpsContext
 from mcp_ops.ops.guards.shell.tables import PROGRAMS
@@ -20,7 +20,7 @@ FRESH = "guard_lines.jsonl"
 
 @pytest.fixture(scope="module")
 def ws(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_lab(tmp_path_factory.mktemp("report"))
+    return guard_report.build(tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,8 @@
 import ast
 import asyncio
 import contextlib
-import os
 import subprocess
-import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from mcp_ops.evaluation.outcome import Outcome
 from mcp_ops.evaluation.run import Harness
 from mcp_ops.evaluation.variants.generate import variants_of
 from mcp_ops.gate import GUARD_ERROR, State
-from mcp_ops.ops.guards.shell import tree
 from mcp_ops.servers import ops
 
 pytestmark = pytest.mark.covers("H26")
@@ -309,50 +306,16 @@ def test_the_rules_that_can_be_off_are_the_denials_of_the_servers_and_each_stand
     assert {rule for rule in known_rules() if rule.replace(".", "_").upper() not in said} == set()
 
 
-def fifo(workspace: Path) -> None:
-    os.mkfifo(workspace / "queue")
-
-
 def hard_link(workspace: Path) -> None:
     (workspace / "notes.md").write_text("twice\n", "utf-8")
     (workspace / "again.md").hardlink_to(workspace / "notes.md")
 
 
-def large(workspace: Path) -> None:
-    with (workspace / "heap.log").open("wb") as file:
-        file.truncate(65 * 1024 * 1024)
-
-
-def many(workspace: Path) -> None:
-    for number in range(12):
-        (workspace / f"{number}.log").touch()
-
-
-NOT_SHIPPED: dict[str, tuple[Callable[[Path], None], dict[str, Any]]] = {
-    "path.special": (fifo, read("queue")),
-    "path.hardlink": (hard_link, read("again.md")),
-    "path.too_large": (large, shell("sort heap.log")),
-    "shell.recursion": (many, shell("grep -r x .")),
-}
-"""Rules that no shipped line can fire, each with a workspace and a call that do."""
-
-
-@pytest.mark.parametrize("rule", NOT_SHIPPED)
-async def test_a_rule_that_no_shipped_line_can_fire_is_missed_in_a_workspace_that_can(
-    rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make, action = NOT_SHIPPED[rule]
-    monkeypatch.setattr(tree, "MAX_ENTRIES", 10)
+async def test_a_rule_that_only_variants_can_fire_is_missed_in_a_workspace_that_can(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
-    make(tmp_path / "workspace")
-    scenario = attack(action, rule, world={"workspace": "workspace"})
-    assert await fates(scenario, tmp_path) == [Mutant(rule, "killed")]
-
-
-def known_survivors() -> dict[str, str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    lines = project["tool"]["pytest"]["ini_options"]["ops_known_survivors"]
-    return dict(line.split(" = ", 1) for line in lines)
+    hard_link(tmp_path / "workspace")
+    scenario = attack(read("again.md"), "path.hardlink", world={"workspace": "workspace"})
+    assert await fates(scenario, tmp_path) == [Mutant("path.hardlink", "killed")]
 
 
 @pytest.fixture(scope="module")
@@ -376,11 +339,10 @@ def test_the_shipped_suite_misses_every_rule(shipped: tuple[Harness, list[tuple[
     for scenario, outcome in ran:
         without_each_rule(scenario, outcome)
     for variant in (each for scenario, _ in ran for each in variants_of(scenario)):
-        if mutation(items, known_survivors(), selection=False).survivors:
+        if mutation(items, {}, selection=False).survivors:
             without_each_rule(variant, asyncio.run(made.run(variant)))
-    done = mutation(items, known_survivors(), selection=False)
-    assert done.survivors == done.stale == ()
-    assert {each.rule for each in done.known} <= set(NOT_SHIPPED)
+    done = mutation(items, {}, selection=False)
+    assert done.survivors == ()
 
 
 def test_no_shipped_attack_starts_a_program_or_changes_a_file_while_a_rule_is_off(

@@ -1,4 +1,3 @@
-import ctypes
 import os
 import threading
 from collections.abc import Callable
@@ -6,12 +5,10 @@ from pathlib import Path
 
 import pytest
 from calls import OUTSIDE, make_lab
+from racing import exchange
 
 from mcp_ops.gate import Denied, Refuse
 from mcp_ops.ops.workspace import Workspace
-
-RENAME_EXCHANGE = 2
-AT_FDCWD = -100
 
 
 @pytest.fixture
@@ -166,16 +163,6 @@ def test_no_folder_stays_open(ws: Path) -> None:
     for path in ("deep/a/b/x.md", "link_dir", "link_chain", "loop", "deep/a/b/none", "hardlink.txt", "fifo", ".env"):
         read(ws, path)
     assert len(list(Path("/dev/fd").iterdir())) == before
-
-
-def exchange(one: Path, two: Path) -> None:
-    """Let two names change places in one step, as an attacker in the workspace would."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "renameat2"):
-        pytest.skip("this C library has no renameat2")
-    done = libc.renameat2(AT_FDCWD, bytes(one), AT_FDCWD, bytes(two), RENAME_EXCHANGE)
-    if done != 0:
-        pytest.skip(f"this file system cannot exchange two names: {os.strerror(ctypes.get_errno())}")
 
 
 @pytest.fixture

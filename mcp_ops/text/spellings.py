@@ -27,10 +27,11 @@ _JSON_LEVELS = 3
 def needles(value: str) -> tuple[tuple[Encoding, str], ...]:
     """Return every spelling under which `value` may stand in a text as it is read, the plain one first."""
     found: dict[str, Encoding] = {value: "plain"}
-    for ensure_ascii in (True, False):
-        spelling = value
-        for _ in range(_JSON_LEVELS):
-            spelling = json.dumps(spelling, ensure_ascii=ensure_ascii)[1:-1]
+    written = [value]
+    for _ in range(_JSON_LEVELS):
+        written = [json.dumps(each, ensure_ascii=ascii_only)[1:-1] for each in written for ascii_only in (True, False)]
+        written = list(dict.fromkeys(written))
+        for spelling in written:
             found.setdefault(spelling, "json")
     percent = quote(value, safe="")
     for spelling in (percent, re.sub("%..", lambda hex_: hex_[0].lower(), percent), percent.replace("%20", "+")):
