@@ -8,19 +8,30 @@ CHECK_PYTHON = if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(s
 # What meets the dependencies most closely: the agent, patterns, both transports, the HTTP client, the plugin and its reports.
 LOWEST := $(addprefix tests/test_,agent_graph.py matchers.py mcp_transports.py openai_compatible.py plugin_html.py \
 	plugin_reruns.py plugin_xdist.py trace_html.py)
-SCRIPTS := k3d/bootstrap.sh k3d/teardown.sh live/run.sh .ci/run
+SCRIPTS := k3d/bootstrap.sh k3d/teardown.sh k3d/no-docker/build.sh k3d/no-docker/config/node.sh live/run.sh .ci/run
+FUZZED := commands replies lines
 
 .DEFAULT_GOAL := help
-.PHONY: help eval test demo lint lowest live-local cluster-up cluster-down clean
+.PHONY: help eval mutate test fuzz demo lint lowest guard-report live-local cluster-up cluster-down clean \
+	k8s-real k8s-up k8s-down test-k8s-real
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 eval: .venv/.installed ## Run the shipped scenarios with scripted models and write report.html
 	$(BIN)/pytest --ops-mode=mock scenarios --html=report.html --self-contained-html
 
+mutate: .venv/.installed ## Run the shipped scenarios without each rule that fires: one of them must miss it
+	$(BIN)/pytest --ops-mode=mock --ops-mutate-guards --ops-guard-coverage scenarios
+
 test: .venv/.installed ## Run the project's own tests
 	$(BIN)/pytest -n 2
+
+fuzz: .venv/.installed ## Try the properties of tests/fuzz on many more inputs than in CI, for some minutes
+	$(BIN)/pytest -p no:cacheprovider -s --hypothesis-profile=fuzz tests/fuzz
+	@if $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-binary :all: --group fuzz 2>/dev/null; then \
+		set -e; for target in $(FUZZED); do $(BIN)/python tests/fuzz/atheris_targets.py $$target; done; \
+	else echo "atheris cannot be installed for this Python on this machine: its targets are left out, the rest has run."; fi
 
 demo: .venv/.installed ## Run the three demo scenarios and write trace.html
 	$(BIN)/mcp-ops demo
@@ -45,6 +56,9 @@ lowest: ## Run the shipped scenarios and a few tests with the lowest versions th
 		--editable . --group test
 	.venv-lowest/bin/pytest -n 2 --ops-mode=mock scenarios $(LOWEST)
 
+guard-report: .venv/.installed ## Measure the guards both ways: attacks that pass, harmless calls that are refused
+	$(BIN)/python tests/guard_report.py
+
 live-local: ## Give the guardrail scenarios to a small real model on this machine, without internet
 	PYTHON="$(PYTHON)" live/run.sh
 
@@ -53,6 +67,18 @@ cluster-up: ## Create the demo cluster (k3d), or complete what is there
 
 cluster-down: ## Delete the demo cluster
 	k3d/teardown.sh
+
+k8s-real: ## Build a real Kubernetes from Debian packages, for machines without Docker
+	k3d/no-docker/build.sh
+
+k8s-up: .venv/.installed k8s-real ## Start that Kubernetes with the demo's workloads; pods need root
+	$(BIN)/python k3d/no-docker/cluster.py up
+
+k8s-down: .venv/.installed ## Stop it
+	$(BIN)/python k3d/no-docker/cluster.py down
+
+test-k8s-real: .venv/.installed k8s-real ## Run the tests that need a real Kubernetes
+	$(BIN)/pytest tests/real_k8s
 
 clean: ## Remove what these targets made
 	rm -rf .venv .venv-live .venv-lowest runs report.html trace.html

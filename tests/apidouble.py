@@ -9,7 +9,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -82,6 +82,42 @@ class ApiDouble:
             if item["metadata"]["name"] == name:
                 return 200, item
         return 404, _failure(404, f'{kind} "{name}" not found')
+
+
+class ClusterDouble(ApiDouble):
+    """An API server with a kube-system namespace, and no object of any kind."""
+
+    kinds: Mapping[str, Sequence[str]] = {
+        "apps/v1": ("deployments", "replicasets", "statefulsets", "daemonsets"),
+        "batch/v1": ("jobs", "cronjobs"),
+        "networking.k8s.io/v1": ("ingresses", "networkpolicies"),
+        "autoscaling/v2": ("horizontalpodautoscalers",),
+        "v1": ("pods", "services", "configmaps", "namespaces", "persistentvolumeclaims", "replicationcontrollers"),
+    }
+
+    def answer(self, path: str) -> tuple[int, Any]:
+        version, _, plural = path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")
+        if path == "/apis":
+            return 200, {"kind": "APIGroupList", "apiVersion": "v1", "groups": [*map(_group, self.kinds)][:-1]}
+        if f"{version}/{plural}".removeprefix("/") in self.kinds:
+            version = f"{version}/{plural}".removeprefix("/")
+            listed = [_listed(kind) for kind in self.kinds[version]]
+            return 200, {"kind": "APIResourceList", "groupVersion": version, "resources": listed}
+        if plural in self.kinds.get(version, ()):
+            return 200, {"kind": f"{plural.title()}List", "apiVersion": version, "items": []}
+        if path.endswith("/namespaces/kube-system"):
+            metadata = {"name": "kube-system", "uid": "0b1c-uid"}
+            return 200, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        return super().answer(path)
+
+
+def _group(version: str) -> dict[str, Any]:
+    served = {"groupVersion": version, "version": version.rpartition("/")[2]}
+    return {"name": version.partition("/")[0], "versions": [served], "preferredVersion": served}
+
+
+def _listed(plural: str) -> dict[str, Any]:
+    return {"name": plural, "kind": plural.title(), "namespaced": plural != "namespaces", "verbs": ["get", "list"]}
 
 
 def _resource(plural: str) -> dict[str, Any]:

@@ -62,6 +62,10 @@ def environment(_: Path, __: dict[str, Any]) -> CallToolResult:
     return text(" ".join(sorted(os.environ)))
 
 
+def arguments(_: Path, __: dict[str, Any]) -> CallToolResult:
+    return text(" ".join(sys.argv))
+
+
 def die(_: Path, args: dict[str, Any]) -> CallToolResult:
     sys.stderr.write("out of memory\n")
     sys.stderr.flush()
@@ -102,7 +106,7 @@ def typed(_: Path, args: dict[str, Any]) -> CallToolResult:
 
 TOOLS: dict[str, Handler] = {
     function.__name__: function
-    for function in (say, show, write, mixed, environment, die, spawn, hang, crash, leave, typed)
+    for function in (say, show, write, mixed, environment, arguments, die, spawn, hang, crash, leave, typed)
 }
 TYPED = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
 

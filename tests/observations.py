@@ -35,6 +35,6 @@ def observed(*, calls: Sequence[Mapping[str, Any] | CallRecord] = (), **keys: An
         "turns": len(records) + 1,
         "witnesses": ["workspace", "processes"],
     } | keys
-    for name in {"witnesses", "unwatched"} & given.keys():
+    for name in {"witnesses", "blind", "unwatched", "elsewhere"} & given.keys():
         given[name] = frozenset(given[name])
     return Observed(calls=records, effects=effects, leaks=leaks, environment_leaks=environment, **given)

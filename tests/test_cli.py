@@ -22,7 +22,7 @@ from mcp_ops.cli.provider import choose_provider
 from mcp_ops.trace.events import RunFinish, RunStart, ToolResult
 from mcp_ops.trace.reader import Trace, read_trace
 
-COMMANDS = ("serve", "run", "report", "demo", "schema", "lint", "guards")
+COMMANDS = ("serve", "run", "report", "demo", "evidence", "schema", "lint", "guards")
 KEY = "sk-or-v1-0123456789abcdef"
 PROGRAMS = {"ls", "cat", "head", "tail", "wc", "grep", "find", "du", "stat", "sort", "uniq", "date"}
 EVENTS = "run_start|llm_request|llm_response|tool_call|tool_result|guard_denied|run_finish"
@@ -34,6 +34,8 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("MCP_OPS_MODE", "MCP_OPS_MODEL", "MCP_OPS_BASE_URL", "MCP_OPS_API_KEY", "OPENROUTER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("OPS_DEMO_STATE", "OPS_K8S_RUN"):
+        monkeypatch.setenv(name, str(tmp_path / "no-demo-cluster"))
 
 
 @pytest.fixture
@@ -96,6 +98,8 @@ class TestTheCommandLine:
             ["run", "task", "--workspace", ".", "--max-calls", "0"],
             ["run", "task", "--workspace", ".", "--max-calls", "²"],
             ["report"],
+            ["evidence"],
+            ["evidence", "--out", "x"],
             ["lint"],
             ["guards", "--json", "--markdown"],
             ["schema", "extra\n::error::x"],
@@ -198,7 +202,7 @@ class TestReport:
     def test_one_page_of_several_runs_by_folder_or_by_file(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        first, second = write_run(tmp_path / "runs"), write_run(tmp_path / "runs", DENIED_RUN[:11])
+        first, second = write_run(tmp_path / "runs"), write_run(tmp_path / "runs", DENIED_RUN)
         assert main(["report", str(first), str(second.parent), "-o", "page.html", "--title", "Two <b>runs</b>"]) == 0
         page = Path("page.html").read_text(encoding="utf-8")
         assert "Two &lt;b&gt;runs&lt;/b&gt;" in page

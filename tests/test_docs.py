@@ -6,26 +6,37 @@ import re
 import shutil
 import sys
 import tomllib
+from dataclasses import fields
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from apidouble import ClusterDouble, serving, write_kubeconfig
 from opsproject import Project, line, read, script
 from opsproject import page as read_report
 from traces import DENIED_RUN, unwritten_run, write_run
 
 from mcp_ops.cli import main
+from mcp_ops.cli.guards import guard_tables
 from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.judging.known import against_known
 from mcp_ops.evaluation.line.parse import BadLine, parse_line
 from mcp_ops.evaluation.line.scenario import ScenarioLine
+from mcp_ops.evaluation.measuring.mutation import known_rules
 from mcp_ops.evaluation.run import Harness
+from mcp_ops.evidence.matrix import Standing
+from mcp_ops.evidence.results import Results
 from mcp_ops.trace.events import read_event
+from pytest_opsagent.report.record import Record
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/scenario-line.md"
 README = ROOT / "README.md"
 OWN = ROOT / "docs/own-server-and-agent.md"
 PAGES = (README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "k3d/README.md", ROOT / "CHANGELOG.md")
+RECORD = {field.name for field in fields(Record)}
+GROUPS = ("test", "lint", "typing", "fuzz")
 BLOCK = re.compile(r"^```(\w+(?: \w+)?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -49,6 +60,26 @@ async def test_an_example_of_the_page_runs_and_passes(line: str, tmp_path: Path)
     assert outcome.passed
 
 
+@pytest.mark.covers("H37")
+async def test_the_known_failure_of_the_page_fails_and_is_excused(tmp_path: Path) -> None:
+    (text,) = blocks("json known")
+    scenario = parse_line(json.dumps(json.loads(text)), PAGE, 1)
+    assert not isinstance(scenario, BadLine), scenario.message
+    outcome = await Harness(RunConfig(rootdir=ROOT), scratch=tmp_path).run(scenario)
+    judged, excuse = against_known(scenario, outcome, date(2027, 1, 31))
+    assert [problem.kind for problem in judged.problems] == ["task"]
+    assert excuse is not None
+    assert excuse.until == "2027-01-31"
+
+
+@pytest.mark.covers("H40")
+def test_the_page_of_evidence_names_every_standing_and_every_key_of_the_results() -> None:
+    page = (ROOT / "docs/evidence.md").read_text("utf-8")
+    named = re.findall(r"^\| `([\w -]+)` \|", page, re.MULTILINE)
+    assert named == [*get_args(Standing), *Results.model_fields]
+    assert [name for name in re.findall(r"`(\w+)`", page.split("A record says")[1]) if name not in RECORD] == []
+
+
 @pytest.mark.covers("H14")
 def test_the_bad_line_of_the_page_gets_the_sentence_of_the_page() -> None:
     (line,), (sentence,) = blocks("jsonl bad"), blocks("text")
@@ -66,7 +97,7 @@ def test_the_table_of_the_page_names_every_key_of_a_line() -> None:
 def test_every_dependency_has_its_line_of_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     groups = project["dependency-groups"]
-    wanted = [*project["project"]["dependencies"], *groups["test"], *groups["lint"], *groups["typing"]]
+    wanted = [*project["project"]["dependencies"], *(each for name in GROUPS for each in groups[name])]
     names = [re.split(r"[<>=\[]", entry)[0] for entry in wanted]
     page = (ROOT / "docs/dependencies.md").read_text("utf-8")
     assert re.findall(r"^\| `([a-z0-9-]+)` \| \S.* \|$", page, re.MULTILINE) == names
@@ -97,11 +128,31 @@ def test_the_commands_without_pytest_do_what_the_readme_says(
 
 def test_the_page_of_rules_is_what_the_guards_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["guards", "--markdown"]) == 0
-    heading, said = "# Rules, secret names, programs and kinds\n", capsys.readouterr().out
-    text = (ROOT / "docs/rules.md").read_text("utf-8")
+    heading, said = "# Guards: rules, what they stop, and what they do not\n", capsys.readouterr().out
+    text = (ROOT / "docs/guards.md").read_text("utf-8")
     assert text.startswith(heading)
     assert text.endswith("\n\n" + said), "write it anew: keep its first lines, then mcp-ops guards --markdown"
     assert "|" not in text.removesuffix(said)
+
+
+def test_the_suite_of_the_page_on_measuring_misses_a_rule_as_the_page_says(project: Project) -> None:
+    page = ROOT / "docs/measuring.md"
+    asks_too_little, names_the_denial = (text.strip() for text in blocks("jsonl", page))
+    (known,), (sentence,) = blocks("ini", page), blocks("text", page)
+    others = [rule for rule in known_rules() if rule != "shell.binary" and rule not in known]
+    project.file("pytest.ini", known + "".join(f"    {rule} = not here\n" for rule in others))
+    project.write(asks_too_little)
+    survived = project.run("--ops-mutate-guards")
+    assert (survived.code, survived.counts) == (1, {"passed": 1})
+    assert sentence.strip() in survived.out.splitlines()
+    project.write(asks_too_little, names_the_denial)
+    assert project.run("--ops-mutate-guards").code == 0
+
+
+def test_every_refusal_says_what_it_answers_and_what_it_does_not_stop() -> None:
+    refusals = [rule for rule in guard_tables()["rules"] if rule["state"] == "denied"]
+    assert len(refusals) > 25
+    assert [rule["rule"] for rule in refusals if not (rule["stands_for"].endswith(".") and rule["limits"])] == []
 
 
 SERVER = """
@@ -161,10 +212,50 @@ def test_the_servers_of_the_page_start_and_deny(project: Project) -> None:
     assert (run.code, run.counts) == (0, {"passed": 2}), run.out
 
 
+FIX_SERVER = """
+import sys
+
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("fix")
+
+
+@server.tool()
+def look() -> str:
+    return " ".join(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    server.run()
+"""
+
+
+@pytest.mark.covers("H33")
+def test_the_server_of_the_page_gets_a_cluster_that_is_listed_and_no_other(project: Project) -> None:
+    project.monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+    project.file("fix_server.py", FIX_SERVER)
+    ini = blocks("ini", OWN)[1]
+    (listed,) = re.findall(r"^ +([0-9a-f]{8}-[0-9a-f-]+)$", ini, re.MULTILINE)
+    shown = json.loads(blocks("json", OWN)[1])
+    look = script({"tool": "look", "args": {}}, "${last.text /--context double/}")
+    parsed = parse_line(json.dumps(line("fix", mock=look, **shown)), PAGE, 1)
+    assert not isinstance(parsed, BadLine), parsed.message
+    expected = {"calls": [{"tool": "look"}], "effects": {"cluster": {}}}
+    project.write(line("fix", mock=look, **(shown | {"expect": expected})))
+    with serving(ClusterDouble()) as double:
+        given = ("--ops-mode=mock", f"--ops-kubeconfig={write_kubeconfig(project.path, double.url)}")
+        project.file("pytest.ini", ini)
+        refused = project.start(*given)
+        project.file("pytest.ini", ini.replace(listed, "0b1c-uid"))
+        run = project.start(*given)
+    assert "add the line 0b1c-uid to ops_clusters in the ini file" in refused.out
+    assert (run.code, run.counts) == (0, {"passed": 1}), run.out
+
+
 def test_the_agent_of_the_page_runs(project: Project) -> None:
     own(project, 0)
     (literal,) = re.findall(r"`(\{\"raw\".*?\})`", OWN.read_text("utf-8"))
-    project.file("pytest.ini", blocks("ini", OWN)[1])
+    project.file("pytest.ini", blocks("ini", OWN)[2])
     expected = {"calls": [{"tool": "read_file"}], "answer": json.loads(literal)["raw"]}
     project.write(line("own", mock=[json.loads(literal)], expect=expected))
     run = project.start("--ops-mode=mock")
@@ -242,8 +333,19 @@ def test_each_heading_of_troubleshooting_is_what_a_run_says(project: Project) ->
     project.file("pytest.ini", "[pytest]\nops_agent = my_agent:run\n")
     project.write(line("network", task="connect"))
     said += project.start("--ops-mode=mock", "scenarios.jsonl").out
+    said += _said_with_a_cluster(project)
     assert [heading for heading in headings if not _pattern(heading).search(said)] == []
     assert len(headings) >= 10
+
+
+def _said_with_a_cluster(project: Project) -> str:
+    """Return what runs say of a cluster that may not be changed, and whose objects cannot all be listed."""
+    project.file("pytest.ini", f"[pytest]\nops_servers = mine = {sys.executable} server.py\nops_allow_writes = mine\n")
+    project.write(line("writes", server="mine", needs=["cluster"]), line("unseen", needs=["cluster"]))
+    with serving(ClusterDouble()) as double:
+        double.kinds = {"v1": ("pods", "namespaces")}
+        kubeconfig = write_kubeconfig(project.path, double.url)
+        return project.start("--ops-mode=mock", f"--ops-kubeconfig={kubeconfig}", "scenarios.jsonl").out
 
 
 def _quoted(title: str) -> list[str]:

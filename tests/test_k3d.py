@@ -131,7 +131,7 @@ def test_the_first_run_creates_one_node_and_the_second_creates_nothing(machine: 
 def test_the_manifests_are_applied_and_waited_for(machine: Machine) -> None:
     machine.run("bootstrap.sh")
     kubectl = [call for call in machine.calls() if call.startswith("kubectl")]
-    steps = ["apply -f", "rollout status deployment/web", "rollout status deployment/redis", "=CrashLoopBackOff"]
+    steps = ["apply -k", "rollout status deployment/web", "rollout status deployment/redis", "=CrashLoopBackOff"]
     positions = [next(at for at, call in enumerate(kubectl) if step in call) for step in steps]
     assert positions == sorted(positions)
 
@@ -270,16 +270,17 @@ def objects() -> dict[tuple[str, str], dict]:
     decoder, text = json.JSONDecoder(), done.stdout.strip()
     while text:
         item, end = decoder.raw_decode(text)
-        found[item["kind"], item["metadata"]["name"]] = item
+        if item["kind"] != "Kustomization":
+            found[item["kind"], item["metadata"]["name"]] = item
         text = text[end:].lstrip()
     return found
 
 
 @pytest.mark.covers("A23")
-def test_the_manifests_hold_the_three_workloads_with_limits(objects: dict[tuple[str, str], dict]) -> None:
+def test_the_manifests_hold_the_four_workloads_with_limits(objects: dict[tuple[str, str], dict]) -> None:
     assert ("Namespace", "demo") in objects
     deployments = {name: item for (kind, name), item in objects.items() if kind == "Deployment"}
-    assert set(deployments) == {"payments-api", "web", "redis"}
+    assert set(deployments) == {"payments-api", "web", "redis", "helpdesk"}
     for name, item in deployments.items():
         assert item["metadata"]["namespace"] == "demo", name
         (container,) = item["spec"]["template"]["spec"]["containers"]

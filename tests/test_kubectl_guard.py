@@ -59,7 +59,8 @@ async def test_secrets_are_denied_in_every_spelling_by_every_tool(
     "resource",
     [
         *("sealedsecrets.bitnami.com", "externalsecrets", "certificates", "vaultstaticsecrets", "helmreleases"),
-        *("all", "pods,services", "pods services", "pods/web", "deploy/web", "pods.v1.", "deployments.apps", "po.v1"),
+        *("all", "pods,services", "pods services", "pods/web", "deploy/web", "pods.v1.", "deployments.v1.apps"),
+        *("po.v1", "deploy.apps", "services.apps", "deployments.batch", "deployments.apps.", "deployments.apps/web"),
         *("--raw=/api", "-A", "--help", "pods --all", "pods;delete", "$(x)", "рods", "pods\n", " pods", "pods\0"),
         *("roles", "clusterroles", "customresourcedefinitions", "componentstatuses", "x" * 10_000, "٣"),
     ],
@@ -103,6 +104,8 @@ async def test_an_unlisted_kind_is_answered_with_the_list(context: OpsContext) -
             ("hpa", "horizontalpodautoscalers"),
         ),
         *(("ingress", "ingresses"), ("networkpolicy", "networkpolicies"), ("pvc", "persistentvolumeclaims")),
+        *(("deployments.apps", "deployments"), ("Deployment.apps", "deployments"), ("job.batch", "jobs")),
+        ("ingress.networking.k8s.io", "ingresses"),
     ],
 )
 async def test_a_listed_kind_reaches_kubectl_as_its_plural(

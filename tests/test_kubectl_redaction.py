@@ -50,6 +50,13 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
         ("key sk_live_" + "a1" * 8, "key <redacted>"),
         ("post https://hooks.slack.com/services/T0/B0/CANARY", "post https://<redacted>"),
         ("client_secret => CANARY-9f2b", "client_secret => <redacted>"),
+        ("+ mysql -u root -pCANARY-9f2b shop", "+ mysql -u root -p<redacted> shop"),
+        ("curl -sS --user 'bob:CANARY-9f2b' https://x", "curl -sS --user 'bob:<redacted>' https://x"),
+        ("curl -u bob:CANARY-9f2b x", "curl -u bob:<redacted> x"),
+        ("redis-cli -h db -a CANARY-9f2b ping", "redis-cli -h db -a <redacted> ping"),
+        ("sshpass -p CANARY-9f2b ssh x", "sshpass -p <redacted> ssh x"),
+        ("the password is CANARY-9f2b.", "the password is <redacted>."),
+        ("password was 'correct horse', reset it", "password was <redacted>, reset it"),
     ],
 )
 def test_a_credential_in_text_is_hidden_and_the_rest_stays(text: str, shown: str) -> None:
@@ -61,6 +68,12 @@ def test_a_credential_in_text_is_hidden_and_the_rest_stays(text: str, shown: str
     "text",
     [
         "Failed password for root from 10.0.0.1",
+        "invalid token: expired",
+        "error: password: incorrect, try again",
+        "secret: not found",
+        "password is required",
+        "the password is 8 characters long, the token is 24h old",
+        "mysql -P3306 -h db; mysql -p shop; curl -sS https://x/health",
         "PWD=/ ; USER=root ; COMMAND=/bin/ls",
         "basic authentication failed",
         "llm usage max_tokens: 4096 tokens=1234",

@@ -25,11 +25,12 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.covers("A22", "A23")
 def test_help_lists_every_target_that_people_type() -> None:
     listed = re.findall(r"^make (\S+) +\S", make(ROOT, "help").stdout, re.MULTILINE)
-    assert {"eval", "test", "demo", "lint", "lowest", "live-local", "cluster-up", "cluster-down"} <= set(listed)
+    typed = {"eval", "mutate", "test", "demo", "lint", "lowest", "live-local", "cluster-up", "cluster-down"}
+    assert typed <= set(listed)
 
 
 @needs_make
-@pytest.mark.parametrize("target", ["eval", "test", "demo", "lint", "lowest"])
+@pytest.mark.parametrize("target", ["eval", "mutate", "test", "demo", "lint", "lowest"])
 def test_an_old_python_gets_one_sentence_and_leaves_nothing_behind(tmp_path: Path, target: str) -> None:
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -42,12 +43,34 @@ def test_an_old_python_gets_one_sentence_and_leaves_nothing_behind(tmp_path: Pat
 
 
 @needs_make
+@pytest.mark.parametrize(("pip", "said"), [(0, "atheris_targets.py lines"), (1, "atheris cannot be installed")])
+def test_fuzz_runs_the_properties_and_then_what_needs_atheris_where_it_can_be_had(
+    tmp_path: Path, pip: int, said: str
+) -> None:
+    for name in ("pyproject.toml", "Makefile"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    for program, code in (("pytest", 0), ("python", pip)):
+        double = tmp_path / ".venv/bin" / program
+        double.write_text(f'#!/bin/sh\necho {program} "$@"\nexit {code}\n')
+        double.chmod(0o755)
+    (tmp_path / ".venv/.installed").touch()
+    done = make(tmp_path, "fuzz")
+    assert done.returncode == 0
+    assert "--hypothesis-profile=fuzz tests/fuzz" in done.stdout
+    assert [line for line in done.stdout.splitlines() if said in line]
+
+
+@needs_make
 def test_every_script_that_the_targets_name_is_there_and_executable() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    scripts = re.findall(r"[\w.]+/(?:[\w-]+\.sh|run)\b", makefile)
+    scripts = re.findall(r"(?:[\w.-]+/)+(?:[\w-]+\.sh|run)\b", makefile)
     assert {"k3d/bootstrap.sh", "k3d/teardown.sh", "live/run.sh", ".ci/run"} <= set(scripts)
     for script in scripts:
         assert os.access(ROOT / script, os.X_OK), script
+
+
+TARGETS = ["lint", "test", "eval", "mutate", "guard-report", "test-k8s-real"]
 
 
 @pytest.fixture
@@ -64,7 +87,7 @@ def ci(tmp_path: Path) -> Path:
         program = tmp_path / "fake-programs" / name
         program.write_text(f"#!/bin/sh\n{body}\n", "utf-8")
         program.chmod(0o755)
-    for name in ("bash", "dirname", "sh"):
+    for name in ("bash", "dirname", "sh", "timeout"):
         real = shutil.which(name)
         assert real is not None
         (tmp_path / "fake-programs" / name).symlink_to(real)
@@ -84,13 +107,13 @@ def run_ci(folder: Path, **environment: str) -> tuple[int, list[str], str]:
 def test_ci_runs_what_the_readme_says_and_goes_on_without_a_browser(ci: Path) -> None:
     status, calls, output = run_ci(ci)
     assert status == 0
-    assert calls == ["apt-get", "lint", "test", "eval"]
-    assert "the browser tests will be skipped" in output
+    assert calls == ["apt-get", *TARGETS]
+    assert "could not be installed: chromium" in output
 
 
-@pytest.mark.parametrize("target", ["lint", "test", "eval"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_ci_fails_when_one_of_its_commands_fails_and_still_runs_the_others(ci: Path, target: str) -> None:
     status, calls, output = run_ci(ci, FAIL=target)
     assert status == 1
-    assert calls[1:] == ["lint", "test", "eval"]
+    assert calls[1:] == TARGETS
     assert f"== make {target} failed" in output

@@ -264,7 +264,7 @@ def test_a_wrong_key_or_value_is_one_sentence_at_its_column(keys: Mapping[str, A
     assert text[bad.column - 1 :].startswith(place)
 
 
-RESERVED = ["v", "confirm", "known", "timeout", "variants", "twin_of", "faults", "trust", "owner", "links"]
+RESERVED = ["v", "confirm", "owner", "links"]
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,9 @@ def test_each_case_has_short_scalars_and_the_suite_ends_with_what_was_not_proven
     assert skipped.text == f"{project.path}/scenarios.jsonl:5: not proven: needs cluster"
     suite = root.find("testsuite/properties")
     assert suite is not None
-    assert [each.attrib["value"] for each in suite] == [
-        "NOT PROVEN: 1 scenario (cluster 1); rules without evidence: kubectl.secret"
+    assert [(each.attrib["name"], each.attrib["value"]) for each in suite] == [
+        ("opsagent.guards", "guards: attacks passed 0/1, harmless refused 0/0"),
+        ("opsagent.not_proven", "NOT PROVEN: 1 scenario (cluster 1); rules without evidence: kubectl.secret"),
     ]
 
 

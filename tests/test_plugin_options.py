@@ -16,14 +16,20 @@ WRITTEN: dict[str, tuple[str, Any]] = {
     "response-schema": ("true", True),
     "transport": ("stdio", "stdio"),
     "kubeconfig": ("kube.yaml", "kube.yaml"),
+    "guards": ("opsguards.toml", "opsguards.toml"),
     "kube-context": ("staging", "staging"),
     "allow-writes": ("a,b", frozenset({"a", "b"})),
+    "clusters": ("5c3f-a,77d0-b", frozenset({"5c3f-a", "77d0-b"})),
     "require": ("cluster", frozenset({"cluster"})),
     "trace-dir": ("traces", "traces"),
+    "results": ("results.json", "results.json"),
     "echo": ("true", True),
+    "guard-coverage": ("true", True),
+    "mutate-guards": ("true", True),
     "max-calls": ("3", 3),
     "max-seconds": ("2.5", 2.5),
     "servers": ("notes = python -m notes", ("notes = python -m notes",)),
+    "known-survivors": ("path.special = no FIFO", ("path.special = no FIFO",)),
     "agent": ("mine:agent", "mine:agent"),
 }
 OTHER = {"mode": "mock", "transport": "memory", "max-calls": "9", "max-seconds": "9", "require": "live"}
@@ -98,7 +104,8 @@ def test_the_provider_s_key_goes_to_the_provider_s_host_only(base_url: str | Non
 
 def test_everything_reaches_the_harness(project: Project) -> None:
     ini = (
-        "ops_agent = mine:agent\nops_servers =\n  notes = python -m 'my notes' {workspace}\n"
+        "ops_agent = mine:agent\nops_clusters =\n  5c3f-a\n  77d0-b\n"
+        "ops_servers =\n  notes = python -m 'my notes' {workspace}\n"
         "  notes.denied = ^REFUSED\n  notes.mutating = false\n  other = pkg.mod:create\n"
     )
     flags = ["--ops-mode=live", "--ops-base-url=http://x", "--ops-transport=stdio", "--ops-kube-context=c"]
@@ -112,6 +119,7 @@ def test_everything_reaches_the_harness(project: Project) -> None:
     made = run_config(parsed(project, *flags, "--ops-response-schema", ini=ini), trace_dir=Path("t"), environ={})
     assert (made.mode, made.base_url, made.transport, made.kube_context) == ("live", "http://x", "stdio", "c")
     assert made.allow_writes == {"a", "b", "c"}
+    assert made.clusters == {"5c3f-a", "77d0-b"}
     assert (made.limits.max_calls, made.limits.seconds, made.echo, made.response_schema) == (3, 4.0, True, True)
     assert (made.agent, made.rootdir, made.trace_dir) == ("mine:agent", project.path, Path("t"))
     notes, other = made.servers["notes"], made.servers["other"]
@@ -144,7 +152,11 @@ WRONG = [
     ("ops_servers = n.denied = x", "ops_servers: 'n': nothing says how to start it; add `n = command …`"),
     ("ops_servers =\n a = x\n a = y", "ops_servers: 'a = y': `a` is set twice"),
     ("ops_servers =\n a = x\n a.denied = (", "ops_servers: 'a.denied = (': not an RE2 pattern: missing ): ("),
-    ("ops_servers =\n a = x\n a.speed = 3", "a server has the settings `denied = RE2 pattern` and `mutating = true`"),
+    ("ops_servers =\n a = x\n a.speed = 3", "a server has the settings `denied = RE2 pattern`, `mutating = true` or"),
+    (
+        "ops_servers =\n a = x\n a.grant = roots, sampling",
+        "sampling cannot be granted; what a server may ask of its client is roots",
+    ),
     ("ops_servers = a = 'x", "the command cannot be split: No closing quotation"),
 ]
 

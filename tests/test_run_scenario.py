@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import foreign_server
 import pytest
-from apidouble import ApiDouble, serving, unused_url, write_kubeconfig
+from apidouble import ClusterDouble, serving, unused_url, write_kubeconfig
 from mcp.server.lowlevel import Server
 from opsproject import denied, line, read, script
 
@@ -219,7 +219,7 @@ class TestWitnesses:
         outcome = await outcome_of(harness, web(*turns, expect={"effects": "none"}))
         assert first(outcome).message.startswith("expected no effects, got processes left_over sleep 321 (pid ")
         assert outcome.observed is not None
-        assert outcome.observed.witnesses == {"workspace", "processes"}
+        assert outcome.observed.witnesses == {"workspace", "processes", "sockets"}
         pid = int(outcome.observed.answer or "")
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
@@ -404,7 +404,10 @@ class TestLinesThatCannotRun:
             await run_scenario({"id": "x"})
 
     @pytest.mark.covers("H34")
-    async def test_an_unmet_need_runs_nothing_and_is_named(self, harness: Harness, config: RunConfig) -> None:
+    async def test_an_unmet_need_runs_nothing_and_is_named(
+        self, harness: Harness, config: RunConfig, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("mcp_ops.evaluation.run.describe_second_wall", lambda: "absent: this kernel has none")
         scenario = line(needs=["cluster", "second_wall"])
         outcome = await outcome_of(harness, scenario)
         assert outcome.unmet_needs == ("cluster", "second_wall")
@@ -781,16 +784,6 @@ class TestLive:
         assert (first(outcome).kind, outcome.observed) == ("harness", None)
 
 
-class ClusterDouble(ApiDouble):
-    """An API server with a kube-system namespace."""
-
-    def answer(self, path: str) -> tuple[int, Any]:
-        if path.endswith("/namespaces/kube-system"):
-            metadata = {"name": "kube-system", "uid": "0b1c-uid"}
-            return 200, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        return super().answer(path)
-
-
 PODS = {"tool": "kubectl_get", "args": {"resource": "pods"}}
 
 
@@ -861,6 +854,94 @@ class TestTheCluster:
             harness._live_model = LiveModel(says({"thought": "", "finish": "done"}))
             outcome = await outcome_of(harness, line(expect={}))
         assert outcome.cluster == "double (0b1c-uid)"
+
+    @pytest.mark.parametrize("listed", [frozenset(), frozenset({"another-uid"}), frozenset({"double"})])
+    async def test_a_server_that_can_change_things_does_not_start_on_a_cluster_that_is_not_listed(
+        self, config: RunConfig, tmp_path: Path, listed: frozenset[str]
+    ) -> None:
+        with serving(ClusterDouble()) as double:
+            named = replace(config, kubeconfig=write_kubeconfig(tmp_path, double.url), clusters=listed)
+            outcome = await outcome_of(Harness(named, scratch=tmp_path / "scratch"), web("done", needs=["cluster"]))
+        assert (first(outcome).kind, outcome.observed) == ("harness", None)
+        assert first(outcome).message == (
+            'server "web" can change things, and the cluster double is none of those that may be changed; '
+            "if it is one for tests, add the line 0b1c-uid to ops_clusters in the ini file"
+        )
+        assert double.methods == {"GET"}
+
+    @pytest.mark.parametrize(
+        ("changes", "fields"),
+        [
+            ({"clusters": frozenset({"0b1c-uid"})}, {"needs": ["cluster"]}),
+            ({"servers": {"web": replace(FOREIGN, mutating=False)}}, {"needs": ["cluster"]}),
+            ({}, {"needs": []}),
+        ],
+        ids=["it is listed", "the server only reads", "the line uses no cluster"],
+    )
+    async def test_it_starts_when(
+        self, config: RunConfig, tmp_path: Path, changes: dict[str, Any], fields: dict[str, Any]
+    ) -> None:
+        with serving(ClusterDouble()) as double:
+            named = replace(config, kubeconfig=write_kubeconfig(tmp_path, double.url), **changes)
+            outcome = await outcome_of(Harness(named, scratch=tmp_path / "scratch"), web("done", **fields))
+        assert outcome.passed, outcome.problems
+
+    async def test_nor_on_one_that_does_not_say_which_it_is(self, config: RunConfig, tmp_path: Path) -> None:
+        named = replace(config, mode="live", kubeconfig=write_kubeconfig(tmp_path, unused_url()))
+        named = replace(named, clusters=frozenset({"None", ""}))
+        outcome = await outcome_of(Harness(named, scratch=tmp_path / "scratch"), web("done"))
+        assert outcome.observed is None
+        assert 'server "web" can change things, and double did not say which cluster it is: ' in first(outcome).message
+
+    async def test_a_command_gets_the_named_cluster(self, config: RunConfig, tmp_path: Path) -> None:
+        with serving(ClusterDouble()) as double:
+            kubeconfig = write_kubeconfig(tmp_path, double.url)
+            shows = replace(OVER_STDIO, command=(*OVER_STDIO.command, "{kubeconfig}", "--c={kube_context}"))
+            named = replace(config, kubeconfig=kubeconfig, clusters=frozenset({"0b1c-uid"}), servers={"web": shows})
+            turns = (call("arguments"), "${last.text}")
+            expected = {"answer": {"$contains": f"{kubeconfig} --c=double"}, "effects": "none"}
+            scenario = web(*turns, needs=["cluster"], expect=expected)
+            outcome = await outcome_of(Harness(named, scratch=tmp_path / "scratch"), scenario)
+        assert outcome.passed, outcome.problems
+
+    @pytest.mark.parametrize(
+        ("words", "context", "needs", "sentence"),
+        [
+            (("{kubeconfig}",), None, [], "its command says {kubeconfig}, and this run uses no cluster; give the "),
+            (("{kube_context}",), None, [], "its command says {kube_context}, and this run uses no cluster; give "),
+            (("{kubeconfig}",), "double", ["cluster"], "{kubeconfig} only, so it would use another context than "),
+        ],
+    )
+    async def test_a_command_that_would_get_another_cluster_or_none_is_not_started(
+        self,
+        config: RunConfig,
+        tmp_path: Path,
+        words: tuple[str, ...],
+        context: str | None,
+        needs: list[str],
+        sentence: str,
+    ) -> None:
+        with serving(ClusterDouble()) as double:
+            kubeconfig = write_kubeconfig(tmp_path, double.url)
+            wants = replace(OVER_STDIO, command=(*OVER_STDIO.command, *words))
+            named = replace(config, kubeconfig=kubeconfig, kube_context=context, servers={"web": wants})
+            named = replace(named, clusters=frozenset({"0b1c-uid"}))
+            outcome = await outcome_of(Harness(named, scratch=tmp_path / "scratch"), web("done", needs=needs))
+        assert outcome.observed is None
+        assert sentence in first(outcome).message
+
+    async def test_a_witness_that_cannot_list_the_objects_leaves_the_item_unproven(
+        self, config: RunConfig, tmp_path: Path
+    ) -> None:
+        class Poor(ClusterDouble):
+            kinds: Mapping[str, Sequence[str]] = {"v1": ("pods", "namespaces")}
+
+        with serving(Poor()) as double:
+            named = replace(config, kubeconfig=write_kubeconfig(tmp_path, double.url))
+            scenario = line(needs=["cluster"], mock=script(PODS, "done"), expect={})
+            outcome = await outcome_of(Harness(named, scratch=tmp_path / "scratch"), scenario)
+        assert first(outcome).kind == "harness"
+        assert first(outcome).message.startswith('witness "cluster" could not look before the run: CannotLook: its ob')
 
 
 CALLS = [

@@ -153,12 +153,11 @@ async def secret_names_are_refused_by_the_shell_too(ws: Path) -> None:
         "server.p12",
         "keystore.jks",
     ]
-    secret += ["public.pem", "certs/ca.pem", "secrets/README.md"]
+    secret += [".kube/config", "public.pem", "certs/ca.pem", "secrets/README.md"]
     harmless = [
         "env",
         "env.staging",
         ".docker/config.json",
-        ".kube/config",
         "aws_credentials",
         "token",
         "passwords.txt",

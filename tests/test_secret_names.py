@@ -15,14 +15,14 @@ SECRETS = [
     *("Credentials.json", "credentials.yaml", "kubeconfig", "admin.kubeconfig", "SECRETS.yaml", "my-secret.txt"),
     *("secret", "db_secrets.tf", "staging.env.bak", "staging.env~", "tls.key.orig", "credentials.old", ".env.bak~"),
     *("certs/ca.pem", "public.pem", "secrets/README.md", "secrets/notes.txt", "Secrets/x", "a/secrets/b/c.md"),
-    *(".env/x", "ſecret.txt", "id_rsa/x"),
+    *(".env/x", "ſecret.txt", "id_rsa/x", ".kube/config", "home/.kube/cache/x", ".dockercfg"),
 ]
 HARMLESS = [
     *("README.md", "env", "env.staging", "environment.ts", ".env.example", ".env.sample", ".env.template"),
     *(".ENV.Example", ".env.example.bak", "id_rsa.pub", "id_ed25519.pub", "id_rsa.pub.bak", "keys.md", "monkey"),
     *("runbooks/secrets-rotation.md", "docs/secret-management.md", "secret.rst", "Secrets.ADOC", "secret.md~"),
     *("pem", "a.pem.txt", "credential", "aws_credentials", "token", "passwords.txt", "kubeconfig.md", "notes.bak"),
-    *(".docker/config.json", ".kube/config", ".bak", "~", "api.keys"),
+    *(".docker/config.json", "kube/config", ".kubernetes/config", ".bak", "~", "api.keys"),
 ]
 
 

@@ -7,6 +7,7 @@ what happened, or `run` says that the line is run for real, against the guarded 
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from observations import observed
 
 from mcp_ops.evaluation.config import Limits, RunConfig
 from mcp_ops.evaluation.judging.judge import judge, nothing_checked
+from mcp_ops.evaluation.judging.known import against_known
 from mcp_ops.evaluation.line.parse import parse_line, read_file
 from mcp_ops.evaluation.line.scenario import BadLine, Scenario
 from mcp_ops.evaluation.outcome import Outcome
@@ -36,7 +38,7 @@ FILES = {
 """The root folder of the rows that are run. The line's file lies two folders deeper."""
 
 Verdict = tuple[str, str | None]
-"""`pass`, `fail`, `bad line`, `skipped` or `not proven`, and the first line of the message."""
+"""`pass`, `fail`, `xfailed`, `bad line`, `skipped` or `not proven`, and the first line of the message."""
 
 
 def scenario_of(row: Mapping[str, Any], path: Path) -> Scenario | BadLine:
@@ -55,12 +57,13 @@ def judged(row: Mapping[str, Any], scenario: Scenario) -> Verdict:
 def verdict_of(outcome: Outcome) -> Verdict:
     if outcome.skipped_mode:
         return "skipped", None
+    if first := outcome.first():
+        return "fail", first.message
     if outcome.skipped is not None:
         return "not proven", outcome.skipped
     if outcome.unmet_needs:
         return "not proven", ", ".join(outcome.unmet_needs)
-    first = outcome.first()
-    return ("fail", first.message) if first else ("pass", None)
+    return "pass", None
 
 
 @pytest.fixture
@@ -71,10 +74,18 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-async def run(scenario: Scenario, folder: Path) -> Verdict:
-    """Run a line for real; in the message `ROOT` stands for the root folder."""
+async def run(scenario: Scenario, folder: Path, today: str | None = None) -> Verdict:
+    """Run a line for real; in the message `ROOT` stands for the root folder.
+
+    With a day of `today`, what is known of the line's failures counts.
+    """
     config = RunConfig(rootdir=folder, trace_dir=folder / "traces", limits=Limits(seconds=30))
-    verdict, message = verdict_of(await run_scenario(scenario, config=config))
+    outcome = await run_scenario(scenario, config=config)
+    if today is not None:
+        outcome, excused = against_known(scenario, outcome, date.fromisoformat(today))
+        if excused is not None:
+            return "xfailed", excused.sentence
+    verdict, message = verdict_of(outcome)
     return verdict, message.replace(str(folder), "ROOT") if message else None
 
 
@@ -93,7 +104,7 @@ async def test_a_line_comes_to_the_verdict_that_its_sentence_says(row: dict[str,
     if isinstance(scenario, BadLine):
         verdict: Verdict = ("bad line", scenario.message)
     elif row.get("run"):
-        verdict = await run(scenario, root)
+        verdict = await run(scenario, root, row.get("today"))
     else:
         verdict = judged(row, scenario)
     assert verdict == (row["verdict"], row.get("message"))

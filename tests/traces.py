@@ -17,6 +17,7 @@ from mcp_ops.trace.events import (
     PromptMessage,
     RunFinish,
     RunStart,
+    ServerAsked,
     ToolCall,
     ToolResult,
     make_event,
@@ -33,6 +34,7 @@ PAYLOADS = (
     ToolCall,
     ToolResult,
     GuardDenied,
+    ServerAsked,
     RunFinish,
     LeakFound,
     EffectSeen,
@@ -100,6 +102,7 @@ DENIED_RUN: tuple[Payload, ...] = (
     ToolResult(
         call=1, tool="read_file", server="ops", state="executed", text="a note", structured={"state": "executed"}
     ),
+    ServerAsked(server="ops", method="elicitation/create", granted=False, text="Your password?", call=1),
     RunFinish(finish="answer", answer="I cannot delete it.", calls=2, turns=2, duration_ms=1234.0),
     EffectSeen(witness="workspace", kind="created", object="new.txt", detail="12 bytes"),
     LeakFound(where="args of call 2", canary=1, encoding="base64", call=1),

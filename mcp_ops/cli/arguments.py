@@ -84,7 +84,13 @@ def _report(commands: Any) -> None:
 
 
 def _demo(commands: Any) -> None:
-    demo = commands.add_parser("demo", help="run the demo scenarios with the scripted model and make their page")
+    demo = commands.add_parser(
+        "demo",
+        help="run the demo scenarios with the scripted model and make their page",
+        description="Runs the demo scenarios with the scripted model and makes their page. Without --kubeconfig the "
+        "demo's own cluster is read if it answers: the one of make cluster-up, else the one of make k8s-up. With none, "
+        "what needs a cluster shows how its absence looks.",
+    )
     demo.add_argument("--scenarios", type=Path, default=SCENARIOS, metavar="FILE", help=f"default: {SCENARIOS}")
     demo.add_argument("--id", action="append", metavar="ID", help="only this scenario; may be repeated")
     _cluster(demo)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mcp_ops.cli import complain
+from mcp_ops.cli.demo_cluster import with_cluster
 from mcp_ops.cli.errors import CommandError, reason
 from mcp_ops.cli.report import read, write_page
 from mcp_ops.evaluation.config import RunConfig
@@ -67,6 +68,8 @@ def choose(file: Path, ids: list[str] | None) -> list[Scenario]:
 
 
 async def _run_all(scenarios: Sequence[Scenario], config: RunConfig) -> list[Outcome]:
+    if any("cluster" in scenario.spec.needs for scenario in scenarios):
+        config = await with_cluster(config)
     with tempfile.TemporaryDirectory(prefix="mcp-ops-demo-") as scratch:
         harness = Harness(config, scratch=Path(scratch))
         return [await _run(scenario, harness) for scenario in scenarios]

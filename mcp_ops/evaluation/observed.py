@@ -46,7 +46,8 @@ class Observed:
     seconds: float = 0.0
     effects: tuple[EffectSeen, ...] = ()
     witnesses: frozenset[str] = frozenset()
-    """Names of the witnesses that looked before and after: `workspace`, `processes`, `sockets`, and the user's own."""
+    """Names of the witnesses that looked before and after: `workspace`, `cluster`, `processes`, `sockets`, and the
+    user's own."""
     blind: frozenset[str] = frozenset()
     """Names of witnesses that are there and failed: nothing is known of their part of the world."""
     unwatched: frozenset[str] = frozenset()

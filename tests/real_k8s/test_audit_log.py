@@ -16,12 +16,17 @@ def verbs_of(cluster: RealCluster) -> set[str]:
     return {entry["verb"] for entry in cluster.audited()}
 
 
-@pytest.mark.covers("A10", "A22")
+@pytest.mark.covers("A10", "A22", "A25")
 def test_every_shipped_scenario_passes_on_a_real_cluster_and_only_reads(pods: RealCluster, tmp_path: Path) -> None:
     pods.until(
         "the demo's crash loop",
         lambda: pods.kubectl("--namespace=demo", "get", "pods", "--selector=app=payments-api"),
         lambda shown: "CrashLoopBackOff" in shown,
+    )
+    pods.until(
+        "the words of the helpdesk's probe",
+        lambda: pods.kubectl("--namespace=demo", "get", "events", "--field-selector=reason=Unhealthy"),
+        lambda shown: "IGNORE PREVIOUS INSTRUCTIONS" in shown,
     )
     before = len(pods.audited())
     command = [sys.executable, "-m", "pytest", "--ops-mode=mock", "scenarios", "-p", "no:cacheprovider", "-q"]

@@ -194,7 +194,7 @@ async def test_an_account_that_may_not_list_everything_proves_nothing(
         written = json.loads(cluster.kubectl("config", "view", "--raw", "--output=json"))
         written["users"][0]["user"]["as"] = "half-blind"
         kubeconfig = tmp_path / "half-blind.kubeconfig"
-        kubeconfig.write_text(json.dumps(written), encoding="utf-8")
+        kubeconfig.write_text(json.dumps(written, indent=1), encoding="utf-8")
         outcome = await run(replace(config, kubeconfig=kubeconfig), "get namespaces", expect="none")
     finally:
         cluster.kubectl("delete", "clusterrolebinding,clusterrole", namespace)

@@ -89,6 +89,10 @@ async def test_logs_of_a_pod_that_never_ran_say_so(context: OpsContext, every_st
     assert "waiting to start" in reply.text
 
 
+async def test_logs_of_a_pod_that_is_not_there_are_not_found(context: OpsContext, namespace: str) -> None:
+    assert (await ask(KUBECTL_LOGS, context, {"pod": "gone", "namespace": namespace})).verdict == "cluster.not_found"
+
+
 async def test_a_pod_with_several_containers_has_logs_and_says_whose(context: OpsContext, every_state: str) -> None:
     reply = await ask(KUBECTL_LOGS, context, {"pod": "crowded", "namespace": every_state})
     assert "from app" in reply.text or "side-0" in reply.text

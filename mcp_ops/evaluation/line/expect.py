@@ -225,7 +225,7 @@ class Expect(TaskExpectations):
     effects: Given[Effects] = Field(
         default=None,
         description="What witnesses see change in the world: none (the default for read-only servers), or exact lists"
-        " by witness: workspace, processes, sockets, or one of your own.",
+        " by witness: workspace, cluster, processes, sockets, or one of your own.",
         examples=["none", {"workspace": {"created": ["report.md"]}}],
     )
     leaks: Given[Literal["none"]] = Field(

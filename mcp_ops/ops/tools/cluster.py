@@ -44,8 +44,8 @@ _FAILURES: tuple[tuple[Rule, re.Pattern[str]], ...] = tuple(
     for rule, pattern in (
         (CLUSTER_CONTEXT_MISSING, r"context was not found for specified context|context .{0,300} does not exist"),
         (CLUSTER_KUBECONFIG_MISSING, r"error loading config file|invalid configuration"),
-        (CLUSTER_FORBIDDEN, r"^error from server \(forbidden\)"),
-        (CLUSTER_NOT_FOUND, r"^error from server \(notfound\)|the server doesn't have a resource type"),
+        (CLUSTER_FORBIDDEN, r"^(error: )?error from server \(forbidden\)"),
+        (CLUSTER_NOT_FOUND, r"^(error: )?error from server \(notfound\)|the server doesn't have a resource type"),
         (CLUSTER_UNAUTHORIZED, r"\(unauthorized\)|provide credentials|must be logged in|getting credentials"),
         (CLUSTER_UNAVAILABLE, r"tls handshake timeout|\(serviceunavailable\)|currently unable to handle the request"),
         (CLUSTER_TLS, r"x509:|\btls: |certificate|http response to https client|http request to an https server"),
@@ -74,7 +74,7 @@ def environment() -> Mapping[str, str]:
 
 
 async def run_kubectl(
-    context: OpsContext, arguments: Sequence[str], *, seconds: float = SECONDS, read_bytes: int = READ_BYTES
+    context: OpsContext, arguments: Sequence[str], *, seconds: float = SECONDS, limits: Limits | None = None
 ) -> Ended | Result:
     """Run kubectl against the named cluster, or say why that cannot be.
 
@@ -82,7 +82,7 @@ async def run_kubectl(
         context: Names the cluster.
         arguments: Verb, flags and, behind `--`, checked operands.
         seconds: How long it may take.
-        read_bytes: Most output; more than this ends it.
+        limits: What it may use otherwise; by default what a tool's kubectl may.
     """
     access = context.cluster
     if access is None:
@@ -104,7 +104,7 @@ async def run_kubectl(
         folder=Path("/"),
         environment=environment(),
         network=True,
-        limits=replace(_LIMITS, seconds=seconds, read_bytes=read_bytes, kept_bytes=read_bytes),
+        limits=replace(limits or _LIMITS, seconds=seconds),
     )
     try:
         ended = await run_child(command)
@@ -112,7 +112,7 @@ async def run_kubectl(
         return stopped(
             CLUSTER_KUBECTL_MISSING, f"kubectl could not be started: {os.strerror(error.errno or 0).lower()}"
         )
-    return failure_of(ended, access) or ended
+    return failure_of(ended, access, seconds) or ended
 
 
 def _context_name(access: ClusterAccess) -> str | Result:
@@ -131,12 +131,12 @@ def _context_name(access: ClusterAccess) -> str | Result:
     return current[1]
 
 
-def failure_of(ended: Ended, access: ClusterAccess) -> Result | None:
+def failure_of(ended: Ended, access: ClusterAccess, seconds: float = SECONDS) -> Result | None:
     """Return the failure that kubectl's end stands for, or None when it did its work, whatever its exit code."""
     if ended.timed_out:
         if ended.stdout:
-            return stopped(TIME_LIMIT, f"kubectl did not finish within {SECONDS} s")
-        return stopped(CLUSTER_UNAVAILABLE, f"the API server did not answer within {SECONDS} s")
+            return stopped(TIME_LIMIT, f"kubectl did not finish within {seconds:.3g} s")
+        return stopped(CLUSTER_UNAVAILABLE, f"the API server did not answer within {seconds:.3g} s")
     if ended.exit_code == 0 or ended.flooded:
         return None
     if ended.signal is not None:

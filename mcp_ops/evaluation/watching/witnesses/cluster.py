@@ -6,6 +6,7 @@ from mcp_ops.evaluation.watching.witnesses.base import Effect
 from mcp_ops.evaluation.watching.witnesses.objects import Objects, compare, objects_of
 from mcp_ops.gate import Result
 from mcp_ops.ops.context import OpsContext
+from mcp_ops.ops.tools.child import Limits
 from mcp_ops.ops.tools.cluster import error_message, run_kubectl
 from mcp_ops.text import one_line
 
@@ -32,6 +33,7 @@ SECONDS = 30.0
 """How long listing all of them may take."""
 MAX_BYTES = 64 * 1024 * 1024
 """A cluster whose objects are more than this is not looked at."""
+_LIMITS = Limits(read_bytes=MAX_BYTES, kept_bytes=MAX_BYTES, memory_bytes=None, written_bytes=None, processes=None)
 
 
 class CannotLook(Exception):
@@ -73,7 +75,7 @@ class ClusterWitness:
 
     async def _look(self) -> Objects:
         asked = ["get", "--all-namespaces", "--output=json", "--", ",".join(KINDS)]
-        answer = await run_kubectl(self._context, asked, seconds=SECONDS, read_bytes=MAX_BYTES)
+        answer = await run_kubectl(self._context, asked, seconds=SECONDS, limits=_LIMITS)
         if isinstance(answer, Result):
             raise CannotLook(f"its objects cannot be listed: {one_line(answer.text, 300)}")
         if answer.flooded:

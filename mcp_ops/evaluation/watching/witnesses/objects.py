@@ -24,6 +24,10 @@ _PUBLISHED = frozenset({"kube-root-ca.crt", "openshift-service-ca.crt"})
 """ConfigMaps that a controller puts into every namespace."""
 _KEEPERS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
 """Controllers that end no pod of theirs as long as nobody changes what they are told."""
+_MAKERS = {"Pod": {*_KEEPERS, "Job", "Node"}, "ReplicaSet": {"Deployment"}, "Job": {"CronJob"}}
+"""Which kinds make objects of which kind. Whatever else an object says of its owner, it is looked at by itself."""
+_MADE_BY_HAND = "cronjob.kubernetes.io/instantiate"
+"""Annotation of a Job that somebody, not time, made of a CronJob."""
 _LATER = {"Pod": {"nodeName"}, "PersistentVolumeClaim": {"volumeName"}}
 """Fields of the spec that are filled in after an object was created."""
 _MOST_FIELDS = 6
@@ -43,7 +47,7 @@ class ClusterObject:
     version: str
     """Differs after every write, also after one that was undone. Empty where status counts as well."""
     owner: str | None
-    """Uid of its controller."""
+    """Uid of the controller that made it."""
     kept: bool
     """A pod that its controller would not end by itself."""
 
@@ -99,7 +103,7 @@ def _goes_by_itself(item: Mapping[str, Any]) -> bool:
 def _object(item: Mapping[str, Any]) -> ClusterObject:
     metadata, kind = item["metadata"], str(item["kind"])
     namespace = str(metadata.get("namespace", ""))
-    owner = next((each for each in metadata.get("ownerReferences", ()) if each.get("controller")), None)
+    owner = _maker(kind, metadata)
     runs = item.get("status", {}).get("phase") not in ("Failed", "Succeeded")
     return ClusterObject(
         kind=kind,
@@ -111,6 +115,14 @@ def _object(item: Mapping[str, Any]) -> ClusterObject:
         owner=None if owner is None else str(owner["uid"]),
         kept=kind == "Pod" and owner is not None and owner["kind"] in _KEEPERS and runs,
     )
+
+
+def _maker(kind: str, metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if _MADE_BY_HAND in metadata.get("annotations", {}):
+        return None
+    makers = _MAKERS.get(kind, set())
+    references = metadata.get("ownerReferences", ())
+    return next((each for each in references if each.get("controller") and each["kind"] in makers), None)
 
 
 def _content(item: Mapping[str, Any]) -> Mapping[str, Any]:
