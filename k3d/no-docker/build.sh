@@ -4,9 +4,9 @@
 #   k3d/no-docker/build.sh
 #
 # Kubernetes 1.20.2 is the newest whole source tree that Debian has. It is built with Debian's Go, and etcd, containerd,
-# runc, the CNI plugins and busybox are unpacked beside it: nothing is installed, and no root is needed. It takes about
-# six minutes on two cores, three gigabytes while it builds and half of one afterwards; with a finished build it returns
-# at once.
+# runc, the CNI plugins, busybox and the oldest kubectl in use are unpacked beside it: nothing is installed, and no root
+# is needed. It takes about six minutes on two cores, three gigabytes while it builds and half of one afterwards; with a
+# finished build it returns at once.
 #
 # Environment, all optional:
 #   OPS_K8S_HOME  where the build goes                      (~/.cache/mcp-ops/k8s-1.20.2)
@@ -15,6 +15,7 @@ set -euo pipefail
 readonly VERSION=1.20.2
 readonly SUITE=bookworm
 readonly GO=1.19
+readonly OLD_KUBECTL=kubernetes-client
 readonly PROGRAMS=(kube-apiserver kube-controller-manager kube-scheduler kubelet)
 readonly PACKAGES=(
   "golang-$GO-go" "golang-$GO-src" golang-github-modern-go-reflect2-dev
@@ -52,7 +53,7 @@ own_apt() {
     -o APT::Sandbox::User="$(id -un)" "$@"
 }
 
-download() {
+prepare_apt() {
   local keys=/usr/share/keyrings/debian-archive-keyring.gpg uri
   [ -r "$keys" ] || stop "$keys is missing: this needs a Debian machine, or its package debian-archive-keyring"
   uri=$(mirror)
@@ -60,8 +61,19 @@ download() {
   mkdir -p "$work"/{debs,source} "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
   printf "%s [signed-by=$keys] $uri $SUITE main\n" deb deb-src >"$work/apt/sources.list"
   own_apt update
+}
+
+download() {
   (cd "$work/debs" && own_apt download "${PACKAGES[@]}")
   (cd "$work/source" && own_apt source --download-only kubernetes)
+}
+
+need_old_kubectl() {
+  if [ -x "$home/root/usr/bin/kubectl" ]; then return; fi
+  prepare_apt
+  (cd "$work" && own_apt download "$OLD_KUBECTL" && dpkg-deb --extract "$OLD_KUBECTL"_*.deb unpacked)
+  mv "$work/unpacked/usr/bin/kubectl" "$home/root/usr/bin/kubectl"
+  rm -rf "$work"
 }
 
 unpack() {
@@ -106,6 +118,7 @@ clean_up() {
 }
 
 finish() {
+  need_old_kubectl
   python3 "$here/images.py" "$home/root/bin/busybox" "$home/images"
   say "Kubernetes $VERSION is built in $home"
   exit 0
@@ -123,6 +136,7 @@ rm -rf "$work"
 tree=$work/gopath/src/k8s.io/kubernetes
 export GOROOT=$home/root/usr/lib/go-$GO GOPATH=$work/gopath GOCACHE=$work/gocache GO111MODULE=off CGO_ENABLED=0 GOGC=400
 export PATH=$GOROOT/bin:$PATH
+prepare_apt
 download
 unpack
 say "completing the source tree"
