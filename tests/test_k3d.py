@@ -261,7 +261,14 @@ def objects() -> dict[tuple[str, str], dict]:
     kubectl = shutil.which("kubectl", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if kubectl is None:
         pytest.skip("kubectl is not installed (dependency group test)")
-    arguments = ["annotate", "--local", "--output=json", f"--filename={K3D / 'manifests'}", "read-by=test"]
+    arguments = [
+        "annotate",
+        "--local",
+        "--output=json",
+        "--recursive",
+        f"--filename={K3D / 'manifests'}",
+        "read-by=test",
+    ]
     done = subprocess.run(
         [kubectl, "--kubeconfig=/dev/null", *arguments], env={"HOME": "/nonexistent"}, capture_output=True, text=True
     )
