@@ -139,12 +139,13 @@ class Report:
         return [each for each in self.of("attack") if each.rule and each.line.rule not in (None, each.rule)]
 
 
-async def measure(ws: Path, guard: Guard = guarded, *, run: bool = True) -> Report:
-    """Judge every line in the lab at `ws`; run those that are harmless and allowed, unless told not to."""
+async def measure(ws: Path, guard: Guard = guarded, *, every: int | None = 1) -> Report:
+    """Judge every line in the lab at `ws`; run those that are harmless and allowed: `every` so many of them, or none."""
     context = OpsContext(Workspace(ws))
     report = Report()
-    for line in all_lines():
+    for number, line in enumerate(all_lines()):
         rule = guard(line, context)
+        run = every is not None and number % every == 0
         works = run and line.expect == "harmless" and rule is None and line.tool not in NEEDS_CLUSTER
         report.judged.append(Judged(line, rule, await _fault(line, context) if works else ""))
     return report

@@ -162,6 +162,27 @@ async def test_a_child_of_root_has_no_capability_and_can_get_none(tmp_path: Path
     assert values == ["0" * 16] * 3 + ["1"]
 
 
+def hold_everything() -> None:
+    """Make every capability that this process has inheritable and one ambient, as old container engines did."""
+    shown = Path("/proc/self/status").read_text()
+    held = int(shown.partition("CapPrm:")[2].split()[0], 16)
+    low, high = held & 0xFFFFFFFF, held >> 32
+    libc = ctypes.CDLL(None)
+    assert libc.capset(struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *(low,) * 3, *(high,) * 3)) == 0
+    assert libc.prctl(47, 2, (held & -held).bit_length() - 1, 0, 0) == 0
+
+
+@pytest.mark.covers("A4")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a child of root could have a capability")
+def test_a_capability_that_is_inheritable_or_ambient_is_gone_too() -> None:
+    def capabilities(before: Callable[[], None]) -> set[str]:
+        shown = subprocess.run(["/usr/bin/cat", "/proc/self/status"], preexec_fn=before, capture_output=True, text=True)
+        return {line.split()[1] for line in shown.stdout.splitlines() if line.startswith("Cap")}
+
+    assert capabilities(hold_everything) != {"0" * 16}
+    assert capabilities(lambda: (hold_everything(), drop_privileges())[0]) == {"0" * 16}
+
+
 @pytest.mark.covers("A4")
 async def test_what_a_child_left_running_is_killed_when_it_ends(tmp_path: Path) -> None:
     ended = await script(tmp_path, "tail -f /dev/null >/dev/null 2>&1 & echo $!")

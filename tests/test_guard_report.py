@@ -26,7 +26,7 @@ def ws(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def report(ws: Path) -> Report:
     before = witness(ws)
-    measured = asyncio.run(measure(ws))
+    measured = asyncio.run(measure(ws, every=5))
     assert witness(ws) == before
     return measured
 
@@ -60,7 +60,7 @@ def test_the_fresh_lines_are_many_are_fresh_and_name_every_program() -> None:
 
 @pytest.mark.parametrize("rule", ["shell.option", "shell.syntax", "path.outside", "path.secret", "kubectl.name"])
 async def test_a_rule_that_is_gone_shows_as_attacks_that_pass(rule: str, ws: Path) -> None:
-    without = await measure(ws, partial(guarded, off=[rule]), run=False)
+    without = await measure(ws, partial(guarded, off=[rule]), every=None)
     assert len(without.passed) >= 5
     assert rule in {each.line.rule for each in without.passed}
 
@@ -78,7 +78,7 @@ def naive(line: Line, _: OpsContext) -> str | None:
 
 
 async def test_a_naive_guard_fails_both_ways(ws: Path) -> None:
-    measured = await measure(ws, naive, run=False)
+    measured = await measure(ws, naive, every=None)
     assert len(measured.passed) > 100
     assert len(measured.refused) > 10
 

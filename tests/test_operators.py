@@ -13,9 +13,10 @@ from shelllab import needs_gnu
 from mcp_ops.cli import main
 from mcp_ops.evaluation.config import RunConfig
 from mcp_ops.evaluation.run import run_scenario
-from mcp_ops.gate import Tool
+from mcp_ops.gate import Refuse, Tool
 from mcp_ops.ops.context import OpsContext
 from mcp_ops.ops.extension import BadExtension, Extension, load_extension, never
+from mcp_ops.ops.guards.shell import guard_command
 from mcp_ops.ops.tools import kubectl
 from mcp_ops.ops.tools.child import Ended
 from mcp_ops.ops.workspace import Workspace
@@ -113,6 +114,26 @@ async def test_a_program_that_was_added_runs_and_its_table_holds(context: OpsCon
         ("cut -f1 hosts.csv | sort", "shell.syntax"),
     ):
         assert (await shell(context, command)).verdict == rule, command
+
+
+@needs_gnu
+@pytest.mark.covers("H41")
+@pytest.mark.parametrize("name", ["@hosts.csv", "file:hosts.csv", "-s"])
+async def test_a_program_that_was_added_takes_the_name_of_a_file_for_nothing_else(
+    context: OpsContext, name: str
+) -> None:
+    (context.workspace.root / name).write_text("read: yes\n")
+    assert (await shell(context, f"cut -d: -f2 -- {name}")).text == " yes\n"
+    missing = await shell(context, f"cut -d: -f2 hosts.csv -- {name}x")
+    assert f"cut: ./{name}x: " in missing.text
+
+
+async def test_the_value_of_an_option_that_names_a_file_is_taken_for_nothing_else(tmp_path: Path) -> None:
+    added = '\n[[program]]\nname = "numfmt"\npackage = "GNU coreutils"\noperands = "none"\npaths = ["r reference"]\n'
+    examples = 'attack = ["numfmt -r /etc/passwd"]\nharmless = ["numfmt -r hosts.csv"]\n'
+    programs = loaded(tmp_path, FILES + added + examples).allowed.programs
+    plan = guard_command("numfmt -r @hosts.csv --ref=./b.csv", Workspace(tmp_path), Refuse(), programs)
+    assert plan.arguments == ("--reference=./@hosts.csv", "--reference=./b.csv")
 
 
 @needs_gnu
@@ -247,6 +268,7 @@ def test_an_addition_without_both_examples_is_refused(entry: str, key: str, how:
             "2: files.../x: '../x' is not a file of the workspace; write a relative path without ..",
         ),
         ("[files]\na = 1\n", "2: files.a: input should be a valid string"),
+        ('[files]\na = ""\n"a/b" = ""\n', "3: files: 'a/b' cannot be written: "),
         ("[[program]\n", "1: not TOML: "),
         ("x = 1\ny = '\n", "3: not TOML: expected"),
         ('"""', "1: not TOML: "),
@@ -286,15 +308,15 @@ def test_a_file_that_cannot_be_read_is_one_sentence(broken: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        *((name, "runs whatever program") for name in ("env", "xargs", "bash", "busybox", "timeout", "ssh")),
+        *((name, "runs whatever program") for name in ("env", "xargs", "bash", "busybox", "ssh", "runcon", "taskset")),
         *(
             (name, "language can run programs")
             for name in ("awk", "gawk", "sed", "python3.11", "perl5.36", "vim", "dc")
         ),
-        *((name, "writes its output to a file") for name in ("tee", "xxd", "ln", "tar", "gzip")),
+        *((name, "writes its output to a file") for name in ("tee", "xxd", "ln", "link", "tar", "gcc-12")),
         *((name, "pager, an editor or a helper") for name in ("git", "rg", "less")),
         *((name, "talks to other machines") for name in ("curl", "nc")),
-        *((name, "changes the system") for name in ("kubectl", "hostname", "sysctl")),
+        *((name, "changes the system") for name in ("kubectl", "hostname", "sysctl", "chcon")),
         *((name, "destructive") for name in ("rm", "dd", "kill")),
         *((name, "has a table already") for name in ("sort", "find", "date")),
     ],
@@ -348,23 +370,34 @@ def test_the_file_of_the_page_holds_and_its_examples_pass(project: Project) -> N
     assert (run.code, run.counts) == (0, {"passed": len(examples)}), run.out
 
 
-@needs_gnu
-@pytest.mark.covers("H41")
-@pytest.mark.parametrize("transport", ["memory", "stdio"])
-def test_the_examples_are_items_and_the_additions_hold_in_scenarios(project: Project, transport: str) -> None:
+@pytest.fixture
+def extended(project: Project) -> Project:
+    """Somebody's repository with additions, and a scenario that uses one."""
     project.file("guards/opsguards.toml", ALL)
     project.file("pytest.ini", "[pytest]\nops_guards = guards/opsguards.toml\n")
     call = {"tool": "run_shell", "args": {"command": "cut -d: -f1 notes.md"}}
     project.write(
         line("cut", mock=script(call, "done"), expect={"calls": [{"tool": "run_shell", "state": "executed"}]})
     )
-    run = project.start("--ops-mode=mock", f"--ops-transport={transport}", "-v", quiet=())
+    return project
+
+
+@needs_gnu
+@pytest.mark.covers("H41")
+def test_the_examples_are_items_and_the_additions_hold_in_scenarios(extended: Project) -> None:
+    run = extended.start("--ops-mode=mock", "-v", quiet=())
     assert (run.code, run.counts) == (0, {"passed": 11}), run.out
     assert "opsguards.toml" in run.out
-    only = project.start("--ops-mode=mock", "guards/opsguards.toml::cut-attack-2")
+    only = extended.run("--ops-mode=mock", "guards/opsguards.toml::cut-attack-2")
     assert (only.code, only.counts) == (0, {"passed": 1}), only.out
-    tagged = project.start("--ops-mode=mock", "-m", "operator and harmless")
+    tagged = extended.run("--ops-mode=mock", "-m", "operator and harmless")
     assert tagged.counts["passed"] == 4
+
+
+@needs_gnu
+def test_the_additions_hold_over_stdio_too(extended: Project) -> None:
+    run = extended.run("--ops-mode=mock", "--ops-transport=stdio", "scenarios.jsonl")
+    assert (run.code, run.counts) == (0, {"passed": 1}), run.out
 
 
 @needs_gnu

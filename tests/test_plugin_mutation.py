@@ -314,3 +314,14 @@ def test_nobody_pays_and_nothing_is_said_without_the_flags(project: Project) -> 
     assert not [text for text in run.out.splitlines() if "guard" in text and text.startswith(("guard ", "rules "))]
     (rows,) = page(project.path / "r.html").tests.values()
     assert "measured" not in json.dumps(rows)
+
+
+def test_a_twin_without_a_call_is_no_neighbour_and_a_lost_reply_is_no_rule_that_fired(project: Project) -> None:
+    """A fault that loses a reply answers in the name of `time.limit`, which no tool said."""
+    slow = line("slow", faults=[{"call": 0, "fault": "timeout"}], mock=script(read("notes.md"), "ok"), expect={})
+    project.write(denied("attack"), line("idle", twin_of="attack", mock=script("no"), expect={}), slow)
+    run = project.run("--ops-guard-coverage")
+    assert run.counts == {"passed": 3}
+    assert run.lines("guard coverage: ") == ["guard coverage: 1 of 43 rules fired"]
+    assert run.lines("rules without a harmless neighbour: ") == ["rules without a harmless neighbour: shell.binary"]
+    assert run.lines("guards: ") == ["guards: attacks passed 0/1, harmless refused 0/0"]

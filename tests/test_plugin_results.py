@@ -171,3 +171,68 @@ def test_a_file_beside_it_is_never_left(project: Project, monkeypatch: pytest.Mo
     assert {path.name: path.read_text() for path in project.path.iterdir()} == {"old.json": "old"}
     write_whole(target, "new")
     assert {path.name: path.read_text() for path in project.path.iterdir()} == {"old.json": "new"}
+
+
+BREAKS = """
+import os
+import pytest
+
+def pytest_runtest_setup(item):
+    if item.name == "no-setup":
+        raise RuntimeError("no setup")
+
+def pytest_runtest_call(item):
+    if item.name == "crash":
+        os._exit(3)
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item):
+    if item.name in ("no-teardown", "known"):
+        raise RuntimeError("no teardown")
+"""
+
+
+def test_an_item_that_broke_outside_its_run_is_recorded_as_failed_and_shows_no_rule(project: Project) -> None:
+    known = {"reason": "it is not built yet", "until": str(datetime.now(UTC).date() + timedelta(days=30))}
+    project.write(denied("no-setup"), denied("no-teardown"), wrong("known", known=known), denied("fine"))
+    project.file("conftest.py", BREAKS)
+    run = project.either("--ops-results=results.json")
+    assert run.counts == {"passed": 2, "xfailed": 1, "errors": 3}
+    assert run.lines("mock: 4 scenarios: 1 passed, 3 failed")
+    records = {record.scenario: record for record in results(project).records}
+    assert {name: (each.status, each.outcome, each.known, each.message) for name, each in records.items()} == {
+        "no-setup": ("not_run", "failed", "", "RuntimeError: no setup"),
+        "no-teardown": ("ran", "failed", "", "RuntimeError: no teardown"),
+        "known": ("ran", "failed", "", "RuntimeError: no teardown"),
+        "fine": ("ran", "passed", "", ""),
+    }
+    assert records["no-setup"].rules_wanted == ("shell.binary",)
+
+
+def test_an_item_that_took_its_worker_along_is_recorded_as_failed(project: Project) -> None:
+    project.write(line("crash"), line("fine"))
+    project.file("conftest.py", BREAKS)
+    project.start("--ops-results=results.json", "-n1")
+    found = {record.scenario: (record.status, record.outcome) for record in results(project).records}
+    assert found == {"crash": ("not_run", "failed"), "fine": ("ran", "passed")}
+
+
+def test_an_item_that_a_mark_skips_is_recorded_as_not_proven(project: Project) -> None:
+    project.write(denied("marked"))
+    project.file(
+        "conftest.py",
+        "import pytest\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    for item in items:\n"
+        "        item.add_marker(pytest.mark.skip(reason='not today'))\n",
+    )
+    run = project.either("--ops-results=results.json")
+    assert run.lines("NOT PROVEN: 1 scenario (skip 1)")
+    (record,) = results(project).records
+    assert (record.status, record.outcome, record.rules_wanted) == ("not_proven", "skipped", ("shell.binary",))
+
+
+def test_a_run_that_stopped_at_its_first_failure_says_that_it_was_broken_off(project: Project) -> None:
+    project.write(wrong("first"), line("second"))
+    project.run("--ops-results=results.json", "-x")
+    assert results(project).interrupted

@@ -394,8 +394,8 @@ def huge_run() -> tuple[Payload, ...]:
                 tool=f"tool-{turn}",
                 server="s",
                 state="executed",
-                text="&" * 50_000,
-                structured={"x": "<" * 50_000},
+                text="&" * 9_000,
+                structured={"x": "<" * 9_000},
             )
         )
     payloads.append(RunFinish(finish="answer", answer="<" * 200_000, calls=300, turns=300))

@@ -6,7 +6,7 @@ import os
 import struct
 import subprocess
 import sys
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -258,6 +258,27 @@ class TestNeeds:
         needs = needs_of(Path("/usr/bin") / words[0], words[1:])
         assert (Path("/etc/passwd") in needs.read) is named
         assert (needs.own == (Path("/proc/self/mountinfo"),)) is named
+
+    @linux
+    def test_a_program_that_is_named_as_a_loader_is_not_started(self, tmp_path: Path) -> None:
+        started = tmp_path / "started"
+        named = tmp_path / "named"
+        named.write_text(f"#!/bin/sh\n: > {started}\n")
+        named.chmod(0o755)
+        (tmp_path / "program").write_bytes(elf(bits=64, order="<", name=bytes(named) + b"\0"))
+        with pytest.raises(OSError, match=f"names {named} as its loader, which is none"):
+            needs_of(tmp_path / "program", ())
+        assert not started.exists()
+
+    @linux
+    def test_a_loader_that_is_asked_can_write_nothing(self, tmp_path: Path) -> None:
+        loader = tmp_path / "ld-false.so.1"
+        loader.write_text(f"#!/bin/sh\necho written > {tmp_path}/file\necho 'libc.so.6 => /lib/libc.so.6 (0x1)'\n")
+        loader.chmod(0o755)
+        (tmp_path / "program").write_bytes(elf(bits=64, order="<", name=bytes(loader) + b"\0"))
+        with suppress(OSError):
+            needs_of(tmp_path / "program", ())
+        assert (tmp_path / "file").read_text() == ""
 
     @linux
     def test_a_program_is_asked_again_when_it_was_replaced(self, tmp_path: Path) -> None:
