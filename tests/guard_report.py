@@ -140,7 +140,7 @@ class Report:
 
 
 async def measure(ws: Path, guard: Guard = guarded, *, every: int | None = 1) -> Report:
-    """Judge every line in the lab at `ws`; run those that are harmless and allowed: `every` so many of them, or none."""
+    """Judge every line in the lab at `ws`; of those that are harmless and allowed run one in `every`, or none."""
     context = OpsContext(Workspace(ws))
     report = Report()
     for number, line in enumerate(all_lines()):
