@@ -9,6 +9,7 @@ import pytest
 from calls import Reply, ask
 from opsproject import Project, line, script
 from shelllab import needs_gnu
+from walls import needs_wall
 
 from mcp_ops.cli import main
 from mcp_ops.evaluation.config import RunConfig
@@ -125,7 +126,7 @@ async def test_a_program_that_was_added_takes_the_name_of_a_file_for_nothing_els
     (context.workspace.root / name).write_text("read: yes\n")
     assert (await shell(context, f"cut -d: -f2 -- {name}")).text == " yes\n"
     missing = await shell(context, f"cut -d: -f2 hosts.csv -- {name}x")
-    assert f"cut: ./{name}x: " in missing.text
+    assert f"./{name}x" in missing.text
 
 
 async def test_the_value_of_an_option_that_names_a_file_is_taken_for_nothing_else(tmp_path: Path) -> None:
@@ -134,6 +135,18 @@ async def test_the_value_of_an_option_that_names_a_file_is_taken_for_nothing_els
     programs = loaded(tmp_path, FILES + added + examples).allowed.programs
     plan = guard_command("numfmt -r @hosts.csv --ref=./b.csv", Workspace(tmp_path), Refuse(), programs)
     assert plan.arguments == ("--reference=./@hosts.csv", "--reference=./b.csv")
+
+
+@needs_gnu
+@needs_wall
+async def test_a_program_that_is_said_to_take_no_file_reads_none(tmp_path: Path) -> None:
+    texts = CUT.replace('operands = "files"\n', 'operands = "texts"\n').replace('"cut -d: -f1 /etc/passwd", ', "")
+    extension = loaded(tmp_path, FILES + texts.replace(', "cut -f1 logs"', ""))
+    (tmp_path / ".env").write_text("TOKEN=CANARY-9f2b\n")
+    reply = await shell(OpsContext(Workspace(tmp_path), allowed=extension.allowed), f"cut -c1-99 {tmp_path}/.env")
+    assert reply.verdict == "executed"
+    assert "CANARY" not in reply.text
+    assert "Permission denied" in reply.text or "No such file" in reply.text
 
 
 @needs_gnu

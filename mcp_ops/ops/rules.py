@@ -107,7 +107,7 @@ KUBECTL_KIND = Rule(
 KUBECTL_SECRET = Rule(
     "kubectl.secret",
     State.DENIED,
-    "Secrets cannot be read, in any spelling; nor can a reply be shown that holds one.",
+    "The resource is Secrets, in any spelling and in any list; they cannot be read.",
     "Describe the pod or deployment to see which secret it refers to; the value stays hidden.",
     stands_for=(
         "Masking that depends on one spelling, or that one tool of several has: [mcp-server-kubernetes "
@@ -151,7 +151,7 @@ KUBECTL_OUTPUT = Rule(
         "`-o go-template-file=PATH`, which prints a local file through kubectl, and templates that reach "
         "single secret values."
     ),
-    limits="What the four allowed formats show.",
+    limits="What the five allowed formats show.",
 )
 
 CLUSTER_UNAVAILABLE = Rule(

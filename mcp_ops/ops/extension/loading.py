@@ -75,8 +75,13 @@ def _judged(file: ExtensionFile, extension: Extension, places: "_Places") -> Ite
     with tempfile.TemporaryDirectory(prefix="opsguards-") as folder:
         root = Path(folder)
         for name, text in file.files.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text, "utf-8")
+            try:
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, "utf-8")
+            except (OSError, ValueError) as error:
+                why = (getattr(error, "strerror", None) or str(error)).lower()
+                sentence = f"files: {one_line(name, 80)!r} cannot be written: {why}"
+                raise places.fault(places.line("files", 0, name), sentence) from None
         judge = Judge(file, extension, root)
         for table, number, entry in file.entries():
             counts = {"attack": 0, "harmless": 0}

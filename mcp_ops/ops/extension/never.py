@@ -11,9 +11,10 @@ from mcp_ops.ops.guards.shell.tables import PROGRAMS
 
 _REASONS = {
     "it runs whatever program it is given": (
-        "ash bash busybox chroot command csh dash doas env eval exec expect fish flock ionice ksh nice nohup nsenter "
-        "parallel runuser script screen setarch setpriv setsid sh ssh stdbuf strace su sudo systemd-run tcsh time "
-        "timeout tmux toybox unshare watch xargs zsh"
+        "ash bash busybox choom chroot chrt command csh dash doas env eval exec expect fakeroot fish flock ionice ksh "
+        "ld.so ltrace mksh nice nohup nsenter numactl parallel perf prlimit proot rbash run-parts runcon runuser "
+        "screen script setarch setpriv setsid sh ssh start-stop-daemon stdbuf strace su sudo systemd-run taskset "
+        "tcsh time timeout tmux toybox uclampset unshare valgrind watch xargs yash zsh"
     ),
     "its language can run programs and write files": (
         "awk bc dc ed ex emacs erl gawk gdb groovy irb java jshell lua luajit m4 make gmake mawk nawk node nodejs "
@@ -23,15 +24,17 @@ _REASONS = {
         "fd fdfind git gmake hg journalctl less man more most nano pager pg rg ripgrep sdiff svn tig zless zmore"
     ),
     "it writes its output to a file": (
-        "bzip2 cp csplit dd gpg gunzip gzip install ln mcopy mkdir mkfifo mknod mktemp mv openssl patch shred split "
-        "tar tee touch truncate unxz unzip unzstd xxd xz zip zstd 7z ar cpio logger"
+        "7z ar as bunzip2 bzip2 c++ cc clang clang++ cp cpio cpp csplit ctags dd fallocate g++ gcc gpg gunzip gzip "
+        "install ld link ln logger lz4 lzma mcopy mkdir mkfifo mknod mktemp mv objcopy openssl patch pigz ranlib "
+        "rename shred split strip tar tee touch truncate uncompress unlzma unxz unzip unzstd xxd xz zip zstd"
     ),
     "it talks to other machines": (
         "curl dig ftp host mysql nc ncat netcat nslookup psql redis-cli rsync scp sftp socat telnet tftp wget"
     ),
     "it changes the system": (
-        "apt apt-get at batch chmod chown crontab date dmesg dnf docker dpkg helm hostname ifconfig insmod ip iptables "
-        "kubectl mount nft nixos-rebuild npm passwd pip podman route rpm service snap sysctl umount useradd yum"
+        "apt apt-get at batch busctl chcon chmod chown crontab date dbus-send dmesg dnf docker dpkg helm hostname "
+        "hostnamectl hwclock ifconfig insmod ip iptables kubectl losetup mount nft nixos-rebuild npm passwd pip podman "
+        "renice route rpm service setfacl setfattr snap stty swapon sysctl timedatectl umount useradd wall write yum"
     ),
 }
 _WHY = {name: why for why, names in _REASONS.items() for name in names.split()}

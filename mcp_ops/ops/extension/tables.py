@@ -86,6 +86,7 @@ def program_of(entry: ProgramEntry) -> Program:
         _READS[entry.reads],
         reads_stdin=entry.stdin and by_file,
         takes_folders=entry.reads == "names",
+        dotted=True,
     )
 
 

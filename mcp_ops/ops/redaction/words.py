@@ -36,9 +36,9 @@ _NAMES_SOMETHING_ELSE = _compile(
 _NAMES_A_FILE = _compile(r"(?i:.*[_.-](?:file|path|dir))|pwd|.*[a-z](?:File|Path|Dir)")
 _NO_VALUE = _compile(
     r"(?i)true|false|null|none|~|[|>][-+0-9]*|<(?:none|unset|nil|redacted)>.*|<set to the .*|\$[({][\w.-]+[)}]"
-    # What logs say of a credential: "invalid token: expired".
+    # What logs say of a credential, "invalid token: expired", and programs of a file: "token.md: No such file".
     r"|(?:is |was |has |been |not )*(?:expired|invalid|missing|required|revoked|rejected|denied|failed|incorrect|wrong"
-    r"|unknown|malformed|empty|mismatch|not|found|set|provided|accepted|valid)[.,;:!)]*"
+    r"|unknown|malformed|empty|mismatch|not|found|set|provided|accepted|valid|no|is|permission)[.,;:!)]*"
 )
 _NUMBER = _compile(r"\d{1,9}[a-z]?")
 _TAG_OR_PORT = _compile(r"v?\d+(?:\.\d+)+[\w.-]*|\d{1,5}|latest|stable")
@@ -60,9 +60,10 @@ _COLON = _compile(rf"(?i)(^|[^\w./-])({_KEY})((?:{_QUOTE})?[ \t]*:[ \t]*)({_QUOT
 _FLAG = _compile(rf"(?i)(^|[\s\"'])(--?{_KEY})([ \t]+)({_QUOTED}|[^\s-]\S*)")
 _USERINFO = _compile(r"(?i)([a-z][a-z0-9+.-]*://)[^\s/\"'<>]+@")
 _OPTION_OF = _compile(
-    r"(\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]*[ \t]-p|\bsshpass[ \t]+-p[ \t]*"
+    r"(\b(?:mysql(?:dump|admin)?|mariadb(?:-dump|-admin)?)[ \t](?:[^\n|;&]*[ \t])?-p|\bsshpass[ \t]+-p[ \t]*"
     r"|\bredis-cli\b[^\n|;&]*[ \t]-a[ \t]*"
-    r"|\b(?:curl|wget|https?)\b[^\n|;&]*[ \t](?:-u|-U|--user|--proxy-user)[ =]?[\"']?[^\s:\"']+:)([^\s\"']+)"
+    r"|\b(?:curl|wget|https?)\b[^\n|;&]*[ \t](?:-[a-zA-Z]*[uU]|--user|--proxy-user)[ =]?[\"']?[^\s:\"']+:)"
+    r"(\"[^\"\n]+\"|'[^'\n]+'|[^\s\"']+)"
 )
 """Options of common programs whose names do not say that they take a password."""
 _SENTENCE = _compile(

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterable
+from pathlib import Path
 
 from pydantic import Field
 
@@ -26,6 +27,8 @@ from mcp_ops.text import clean
 
 LIMITS = Limits()
 MAX_STDERR_BYTES = 1024
+_NOWHERE = Path("/")
+"""Where a program runs that takes no files: it reads none of the workspace either, whatever its words are."""
 _NOTE_BYTES = 256
 """Room for the sentences about what is not shown."""
 
@@ -51,7 +54,10 @@ async def run(plan: ShellPlan, context: OpsContext, refuse: Refuse) -> Result:
     if isinstance(path, str):
         return stopped(SHELL_UNAVAILABLE, f"{plan.program or 'nothing'} cannot run: {path}")
     root = context.workspace.root
-    command = Command(path, plan.arguments, root, bare_environment(root), reads=root, limits=LIMITS)
+    if program is None or program.takes_files:
+        command = Command(path, plan.arguments, root, bare_environment(root), reads=root, limits=LIMITS)
+    else:
+        command = Command(path, plan.arguments, _NOWHERE, bare_environment(_NOWHERE), limits=LIMITS)
     ended = await run_child(command)
     if ended.timed_out:
         return stopped(TIME_LIMIT, f"{plan.program} did not finish within {LIMITS.seconds:g} seconds")

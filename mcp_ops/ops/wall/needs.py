@@ -1,5 +1,6 @@
 """What a program needs from the machine to start and to do its work."""
 
+import resource
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,12 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from mcp_ops.ops.wall.elf import loader_of
+from mcp_ops.ops.wall.network import drop_privileges
 
 _DATA = (Path("/etc/ld.so.cache"), Path("/usr/lib/locale"), Path("/usr/share/zoneinfo"))
 """Where libraries are, how texts are read and what the time is elsewhere: the same on every machine of a kind."""
 _ACCOUNTS = (Path("/etc/passwd"), Path("/etc/group"))
 _MOUNTS = (Path("/proc/self/mountinfo"),)
 _NAMES_OWNERS_AND_FILE_SYSTEMS = frozenset({"find", "ls", "stat"})
+_LOADERS = "ld"
+"""How the name of every loader begins: `ld-linux-x86-64.so.2`, `ld-musl-aarch64.so.1`."""
 _MOST_INTERPRETERS = 4
 """As many scripts that begin with another script as the kernel follows."""
 
@@ -65,7 +69,12 @@ def _interpreters(program: Path) -> Iterator[Path]:
 
 
 def _libraries(loader: Path, program: Path) -> Iterator[Path]:
-    """Ask the loader, which starts nothing, what it would load: `libc.so.6 => /lib/…/libc.so.6 (0x…)` on each line."""
+    """Ask the loader, which starts nothing, what it would load: `libc.so.6 => /lib/…/libc.so.6 (0x…)` on each line.
+
+    A binary can name any program as its loader, and none of those is started without the wall.
+    """
+    if not loader.name.startswith(_LOADERS):
+        raise OSError(f"{program} names {loader} as its loader, which is none")
     try:
         listed = subprocess.run(
             [loader, "--list", program],
@@ -75,6 +84,7 @@ def _libraries(loader: Path, program: Path) -> Iterator[Path]:
             cwd="/",
             timeout=5,
             check=True,
+            preexec_fn=_only_look,
         ).stdout
     except subprocess.SubprocessError as error:
         raise OSError(f"the loader does not say what {program} needs: {error}") from error
@@ -82,3 +92,9 @@ def _libraries(loader: Path, program: Path) -> Iterator[Path]:
         path = Path(line.partition(" (0x")[0].split(" => ")[-1].strip())
         if path.is_absolute():
             yield path
+
+
+def _only_look() -> None:
+    """Runs in the child."""
+    drop_privileges()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

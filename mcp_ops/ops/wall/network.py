@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,9 +15,13 @@ _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
+_NO_CAPABILITIES = struct.pack("=6I", 0, 0, 0, 0, 0, 0)
+_OF_THIS_PROCESS = struct.pack("=Ii", 0x20080522, 0)
+"""What capset(2) takes: version 3 and the process itself, then effective, permitted and inheritable twice."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _unshare: Callable[[int], int] | None = getattr(_LIBC, "unshare", None)
 _prctl: Callable[..., int] | None = getattr(_LIBC, "prctl", None)
+_capset: Callable[[bytes, bytes], int] | None = getattr(_LIBC, "capset", None)
 
 
 def drop_privileges() -> None:
@@ -27,6 +32,9 @@ def drop_privileges() -> None:
     while _prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
     _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    # A program of root gets back what is inheritable, and everybody what is ambient, whatever the bounding set says.
+    if _capset is not None:
+        _capset(_OF_THIS_PROCESS, _NO_CAPABILITIES)
 
 
 def children_network() -> Literal["isolated", "unchecked"]:

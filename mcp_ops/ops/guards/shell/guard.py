@@ -1,7 +1,7 @@
 """The guard of `run_shell`: from a command line to the one program and the arguments that may run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_ops.gate import Refuse
 from mcp_ops.ops.guards.shell.files import FileGuard, Files
@@ -53,15 +53,15 @@ def guard_command(
         found = guard_find(words[1:], files, refuse)
         return ShellPlan(program.name, found.names, found.left_out)
     parsed = parse(program, words[1:], refuse)
-    for given in parsed.options:
-        _check_value(given, program, files, refuse)
+    parsed.options = [_check_value(given, program, files, refuse) for given in parsed.options]
     operands = _judge_operands(program, parsed, files, refuse)
     options = [word for given in parsed.options for word in given.words]
     behind = ("--", *operands.names) if operands.names else ()
     return ShellPlan(program.name, (*program.always, *options, *behind), operands.left_out)
 
 
-def _check_value(given: Given, program: Program, files: FileGuard, refuse: Refuse) -> None:
+def _check_value(given: Given, program: Program, files: FileGuard, refuse: Refuse) -> Given:
+    """Judge the value of an option, and return the option as the program is to get it."""
     value = given.value or ""
     kind = given.option.value
     if kind is Value.FORMAT or (kind is Value.TIME_STYLE and "+" in value):
@@ -70,6 +70,8 @@ def _check_value(given: Given, program: Program, files: FileGuard, refuse: Refus
         check_date(value, refuse)
     elif kind is Value.FILE:
         _refuse_folder(program, value, files.check(value, variable=given.variable), refuse)
+        return replace(given, value=_as_path(program, value))
+    return given
 
 
 def _judge_operands(program: Program, parsed: Parsed, files: FileGuard, refuse: Refuse) -> Files:
@@ -92,7 +94,13 @@ def _judge_operands(program: Program, parsed: Parsed, files: FileGuard, refuse: 
         second = one_line(found.names[1], 60)
         hint = f"Name one file: {program.name} FILE."
         refuse(SHELL_OPERAND, f"{program.name} would write its result to the second file {second!r}", hint)
-    return Files((*(word.text for word in parsed.operands[:texts]), *found.names), found.left_out)
+    names = (_as_path(program, name) for name in found.names)
+    return Files((*(word.text for word in parsed.operands[:texts]), *names), found.left_out)
+
+
+def _as_path(program: Program, name: str) -> str:
+    """Return a name of a file so that the program can take it for nothing else."""
+    return f"./{name}" if program.dotted and not name.startswith((".", "/")) else name
 
 
 def _refuse_folder(program: Program, name: str, found: Found, refuse: Refuse) -> None:

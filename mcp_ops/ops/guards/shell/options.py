@@ -131,8 +131,17 @@ class Program:
     """Key of the option that an operand `+NUM` stands for."""
     takes_folders: bool = True
     """Whether a folder may be an operand: what a program of which we know less does with one, nobody has checked."""
+    dotted: bool = False
+    """Whether names of files get `./` in front. Some programs take `@name` for a list of further arguments and
+    `file:name` for a URL, and open what nobody judged."""
     always: tuple[str, ...] = ()
     """Options that it always gets."""
+
+    @cached_property
+    def takes_files(self) -> bool:
+        """Whether anything in its arguments can be a file."""
+        by_option = any(option.value is Value.FILE for option in self.options)
+        return by_option or self.operands not in (Operands.TEXTS, Operands.NONE)
 
     @cached_property
     def by_letter(self) -> dict[str, Option]:

@@ -71,8 +71,8 @@ SHELL_OPTION = Rule(
         "#2](https://github.com/lacvietanh/aki-mcp-sv/issues/2)."
     ),
     limits=(
-        "A program that is not the GNU one: each is asked for its version first. An option of a newer version "
-        "is unknown, and refused."
+        "A program that says it is the GNU one and is not, and an option that does more than its manual says. An "
+        "option of a newer version is unknown, and refused."
     ),
 )
 SHELL_OPERAND = Rule(
