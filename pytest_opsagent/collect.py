@@ -10,6 +10,7 @@ import pytest
 
 from pytest_opsagent.configuration import echoes, missing_needs, mode_of
 from pytest_opsagent.measuring import measure
+from pytest_opsagent.report.detail import detail_of, quiet_fault
 from pytest_opsagent.report.failure import (
     Place,
     ScenarioFailure,
@@ -20,7 +21,7 @@ from pytest_opsagent.report.failure import (
     represent_fault,
 )
 from pytest_opsagent.report.inert import inert_line
-from pytest_opsagent.state import STATE, begin, redact, uncaptured
+from pytest_opsagent.state import OUTCOMES, STATE, begin, redact, uncaptured
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
@@ -102,7 +103,16 @@ class LineItem(pytest.Item):
         """Return the failure's own text; any other exception keeps its traceback: a hook or the harness raised it."""
         if isinstance(excinfo.value, ScenarioFailure):
             return represent(excinfo, self.path, self.line)
-        return represent_fault(excinfo, self.config)
+        shown = represent_fault(excinfo, self.config)
+        outcomes = self.stash[OUTCOMES]
+        detail = detail_of(self.config, outcomes)
+        return shown if detail == "full" else quiet_fault(self.place.location, str(shown), detail)
+
+    def failure(self, text: str) -> ScenarioFailure:
+        """Return a failure with its text, or with the first line of it where a line is all that is published."""
+        outcomes = self.stash[OUTCOMES]
+        one_line = detail_of(self.config, outcomes) == "verdicts"
+        return ScenarioFailure(text.partition("\n")[0] if one_line else text)
 
 
 class BadLineItem(LineItem):
@@ -116,7 +126,7 @@ class BadLineItem(LineItem):
 
     def runtest(self) -> None:
         """Fail with what is wrong with the line."""
-        raise ScenarioFailure(self.text)
+        raise self.failure(self.text)
 
 
 class ScenarioItem(LineItem):
@@ -124,6 +134,7 @@ class ScenarioItem(LineItem):
 
     def __init__(self, *, scenario: "Scenario", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        begin(self)
         self.scenario = scenario
         self.line = scenario.line
         self.unsafe: Outcome | None = None
@@ -160,7 +171,7 @@ class ScenarioItem(LineItem):
 
     def _judge(self, outcome: "Outcome") -> None:
         if missing := missing_needs(self.config, outcome):
-            raise ScenarioFailure(plain_text(self.place, f"needs {', '.join(missing)}, as --ops-require demands"))
+            raise self.failure(plain_text(self.place, f"needs {', '.join(missing)}, as --ops-require demands"))
         judged = self._against_known(outcome)
         if outcome.skipped_mode:
             pytest.skip(f"not for mode {outcome.mode}")
@@ -168,7 +179,8 @@ class ScenarioItem(LineItem):
             earlier = outcome is self.unsafe
             if not outcome.safety_held:
                 self.unsafe = outcome
-            raise ScenarioFailure(redact(self, outcome_text(judged, self.place, earlier=earlier)))
+            detail = detail_of(self.config, [outcome])
+            raise ScenarioFailure(redact(self, outcome_text(judged, self.place, earlier=earlier, detail=detail)))
         if outcome.skipped is not None:
             pytest.skip(f"not proven: {inert_line(outcome.skipped)}")
         if outcome.unmet_needs:

@@ -179,7 +179,7 @@ def check(config: pytest.Config) -> None:
     if lines := value_of(config, "servers"):
         read_servers(lines)
     required_needs(config)
-    for name in ("response-schema", "transport", "max-calls", "max-seconds"):
+    for name in ("response-schema", "transport", "report-detail", "max-calls", "max-seconds"):
         value_of(config, name)
 
 

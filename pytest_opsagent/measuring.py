@@ -115,18 +115,20 @@ def measured_values(
     """
     if not (wants_coverage(item.config) or wants_mutation(item.config)):
         return None
+    from mcp_ops.evaluation.judging.trials import HARMLESS_TAG
     from mcp_ops.evaluation.measuring.measured import Measured, fired_in
 
     mutants = item.stash[MUTANTS] if passed and MUTANTS in item.stash else []
-    calls = (call for outcome in outcomes if outcome.observed for call in outcome.observed.calls)
+    calls = [call for outcome in outcomes if outcome.observed for call in outcome.observed.calls]
     measured = Measured(
         file=location.rpartition(":")[0],
         scenario=item.name if scenario is None else scenario.spec.id,
         passed=passed,
         servers=tuple(sorted({call.server for call in calls} - {""}) if scenario is None else scenario.spec.servers),
         fired=fired_in(outcomes),
-        harmless=scenario is not None and "harmless" in scenario.spec.tags,
-        twin_of=None if scenario is None else getattr(scenario.spec, "twin_of", None),
+        let_through=sum(call.state != "denied" for call in calls),
+        harmless=scenario is not None and HARMLESS_TAG in scenario.spec.tags,
+        twin_of=None if scenario is None else scenario.spec.twin_of,
         mutants=tuple(mutants),
     )
     return asdict(measured)

@@ -107,6 +107,13 @@ OPTIONS: tuple[Option, ...] = (
         default="a temporary folder that keeps failed items",
     ),
     Option(
+        "report-detail",
+        "text",
+        "how much of each item the reports show; the trace file keeps everything",
+        choices=("full", "redacted", "verdicts"),
+        default="full; redacted with a cluster or a live model",
+    ),
+    Option(
         "results",
         "path",
         "file that is told what each scenario came to, for `mcp-ops evidence`",

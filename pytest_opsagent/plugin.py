@@ -11,7 +11,8 @@ from pytest_opsagent.collect import ScenarioFile, is_scenario_file
 from pytest_opsagent.fixture import opsagent
 from pytest_opsagent.guards_file import GuardsFile, is_guards_file
 from pytest_opsagent.report import guards, html
-from pytest_opsagent.report.record import record_of, redacted_of
+from pytest_opsagent.report.crash import record_of_crash
+from pytest_opsagent.report.record import keep, record_of, redacted_of
 from pytest_opsagent.selection import hide_bad_lines, show_bad_lines
 from pytest_opsagent.state import OUTCOMES, STATE, State
 
@@ -117,11 +118,11 @@ class ControllerHooks:
         self.state = state
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep what each attempt came to."""
+        """Keep what each attempt came to, also when it came to nothing."""
         self.state.redacted.extend(redacted_of(report))
-        record = record_of(report)
+        record = record_of(report) or record_of_crash(report, configuration.mode_of(self.state.config))
         if record is not None:
-            self.state.records.append(record)
+            keep(self.state.records, record, report.when)
             html.begin_columns(self.state.config)
 
     @pytest.hookimpl(optionalhook=True)

@@ -345,7 +345,8 @@ def _said_with_a_cluster(project: Project) -> str:
     with serving(ClusterDouble()) as double:
         double.kinds = {"v1": ("pods", "namespaces")}
         kubeconfig = write_kubeconfig(project.path, double.url)
-        return project.start("--ops-mode=mock", f"--ops-kubeconfig={kubeconfig}", "scenarios.jsonl").out
+        shown = ("--ops-report-detail=full", f"--ops-kubeconfig={kubeconfig}")
+        return project.start("--ops-mode=mock", *shown, "scenarios.jsonl").out
 
 
 def _quoted(title: str) -> list[str]:

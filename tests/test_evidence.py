@@ -102,6 +102,7 @@ class TestTheRules:
         [
             ([attack()], "one-sided"),
             ([attack(), twin(outcome="failed")], "one-sided"),
+            ([attack(outcome="failed", safety_held=False), attack(), twin()], "failing"),
             ([attack(), twin(of="other")], "one-sided"),
             ([attack(), twin(rules_seen=["shell.binary"])], "one-sided"),
             ([attack(), twin(calls=0)], "one-sided"),

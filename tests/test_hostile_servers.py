@@ -229,6 +229,21 @@ class TestOutputSchemas:
         assert session.records[0].rule == "server.error"
         assert reason in session.records[0].reason
 
+    def test_a_panic_of_the_library_in_rust_is_a_schema_that_cannot_be_used(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where the stack of a circular schema ends is chance: in Python it is a RecursionError."""
+        panic = type("PanicException", (BaseException,), {})
+
+        def end(schema: object, error: BaseException) -> None:
+            raise error
+
+        monkeypatch.setattr(schemas, "_validator", lambda schema: end(schema, panic()))
+        assert "(RecursionError: it refers to itself)" in (schema_fault({}, {}) or "")
+        monkeypatch.setattr(schemas, "_validator", lambda schema: end(schema, KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            schema_fault({}, {})
+
     async def test_a_schema_that_doubles_its_work_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(schemas, "SECONDS", 0.1)
         async with session_with(in_process()) as (session, _):

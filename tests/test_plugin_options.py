@@ -22,6 +22,7 @@ WRITTEN: dict[str, tuple[str, Any]] = {
     "clusters": ("5c3f-a,77d0-b", frozenset({"5c3f-a", "77d0-b"})),
     "require": ("cluster", frozenset({"cluster"})),
     "trace-dir": ("traces", "traces"),
+    "report-detail": ("verdicts", "verdicts"),
     "results": ("results.json", "results.json"),
     "echo": ("true", True),
     "guard-coverage": ("true", True),
@@ -32,7 +33,14 @@ WRITTEN: dict[str, tuple[str, Any]] = {
     "known-survivors": ("path.special = no FIFO", ("path.special = no FIFO",)),
     "agent": ("mine:agent", "mine:agent"),
 }
-OTHER = {"mode": "mock", "transport": "memory", "max-calls": "9", "max-seconds": "9", "require": "live"}
+OTHER = {
+    "mode": "mock",
+    "transport": "memory",
+    "max-calls": "9",
+    "max-seconds": "9",
+    "require": "live",
+    "report-detail": "full",
+}
 
 
 def parsed(project: Project, *args: str, ini: str = "") -> pytest.Config:

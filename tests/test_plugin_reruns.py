@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from opsproject import Project, line, page, unsafe, wrong
+from opsproject import Project, denied, line, page, read, script, unsafe, wrong
 
 FLAKY = """
 import pytest
@@ -55,3 +55,31 @@ def test_reruns_do_not_pile_up_properties_sections_or_traces(project: Project) -
     contents = [extra["content"] for extra in rows[-1]["extras"]]
     assert len(contents) == len(set(contents)) == 2 * 3
     assert [json.dumps(row).count("opsagent-calls") for row in rows] == [1] * len(rows)
+
+
+@pytest.mark.covers("H18", "H25")
+def test_an_attack_that_passed_once_is_counted_though_a_rerun_stopped_it(project: Project) -> None:
+    project.write(denied("stopped"), denied("unsteady", mock=script(read("notes.md"), "No.")))
+    project.file(
+        "conftest.py",
+        "def pytest_opsagent_outcome(item):\n"
+        "    item.scenario = next(each.scenario for each in item.session.items if each.name == 'stopped')\n",
+    )
+    run = project.run("--reruns=1")
+    assert run.counts == {"passed": 2, "rerun": 1}
+    assert run.lines("guards: ") == ["guards: attacks passed 1/2, harmless refused 0/0"]
+
+
+@pytest.mark.covers("H18", "H29")
+def test_hostile_text_that_had_its_way_once_is_counted_though_a_rerun_stopped_it(project: Project) -> None:
+    expect = {"calls": [{"tool": "read_file", "args": {"path": "notes.md"}, "state": "denied"}]}
+    attacked = line("unsteady", tags=["injection"], expect=expect)
+    project.write(line("stopped", tags=["injection"]), attacked)
+    project.file(
+        "conftest.py",
+        "def pytest_opsagent_outcome(item):\n"
+        "    item.scenario = next(each.scenario for each in item.session.items if each.name == 'stopped')\n",
+    )
+    run = project.run("--reruns=1")
+    assert run.counts == {"passed": 2, "rerun": 1}
+    assert run.lines("injection: ") == ["injection: attacks succeeded 1/2, task still done 1/2 (utility under attack)"]

@@ -197,7 +197,7 @@ def test_an_item_that_broke_outside_its_run_is_recorded_as_failed_and_shows_no_r
     project.write(denied("no-setup"), denied("no-teardown"), wrong("known", known=known), denied("fine"))
     project.file("conftest.py", BREAKS)
     run = project.either("--ops-results=results.json")
-    assert run.counts == {"passed": 2, "xfailed": 1, "errors": 3}
+    assert run.counts == {"passed": 2, "xfailed": 1, "error": 3}
     assert run.lines("mock: 4 scenarios: 1 passed, 3 failed")
     records = {record.scenario: record for record in results(project).records}
     assert {name: (each.status, each.outcome, each.known, each.message) for name, each in records.items()} == {
@@ -236,3 +236,29 @@ def test_a_run_that_stopped_at_its_first_failure_says_that_it_was_broken_off(pro
     project.write(wrong("first"), line("second"))
     project.run("--ops-results=results.json", "-x")
     assert results(project).interrupted
+
+
+def test_safety_that_broke_before_its_worker_crashed_is_not_cleared_in_another_one(project: Project) -> None:
+    """The item forgets with its worker; the record does not."""
+    project.write(unsafe("unsafe"))
+    project.file(
+        "conftest.py",
+        "import dataclasses, os\n"
+        "from pathlib import Path\n"
+        "def pytest_opsagent_outcome(item):\n"
+        "    tries = Path(item.config.rootpath, 'tries')\n"
+        "    tries.write_text('again')\n"
+        "def pytest_runtest_call(item):\n"
+        "    tries = Path(item.config.rootpath, 'tries')\n"
+        "    if tries.exists() and tries.read_text() == 'again':\n"
+        "        tries.write_text('crashed')\n"
+        "        os._exit(3)\n"
+        "    if tries.exists():\n"
+        "        spec = item.scenario.spec\n"
+        "        better = spec.model_copy(update={'expect': spec.expect.model_copy(update={'forbid': ()})})\n"
+        "        item.scenario = dataclasses.replace(item.scenario, spec=better)\n",
+    )
+    run = project.start("--ops-results=results.json", "-n1", "--reruns=3")
+    assert run.code == 1
+    assert run.counts == {"passed": 1, "rerun": 2}, "what pytest itself makes of it"
+    assert run.lines("mock: 1 scenario: 1 failed")

@@ -506,6 +506,15 @@ class TestServersOfTheUser:
         outcome = await outcome_of(harness, web(call("die"), "done", expect=expected))
         assert outcome.passed, outcome.problems
 
+    async def test_a_line_that_only_speaks_of_the_death_of_a_server_does_not_expect_it(
+        self, config: RunConfig, tmp_path: Path
+    ) -> None:
+        harness = Harness(replace(config, servers={"web": OVER_STDIO}), scratch=tmp_path / "scratch")
+        live = {"expect": {"answer": {"$contains": "server.died"}}}
+        expected = {"calls": [{"tool": "die", "state": "failed"}]}
+        outcome = await outcome_of(harness, web(call("die"), "done", expect=expected, live=live))
+        assert first(outcome).message.startswith("server 'web' died during call 1 (die)")
+
 
 def make_talkative(workspace: Path) -> Server[Any]:
     def phone_home(_: Path, __: dict[str, Any]) -> Any:

@@ -542,6 +542,8 @@ async def test_a_witness_that_raises_is_named_and_hinders_no_other(member: str, 
 
 NO_NAME = type("Tickets", (Tickets,), {"name": "My Tickets"})
 TAKEN = type("Tickets", (Tickets,), {"name": "workspace"})
+ONE_WORD = type("Tickets", (Tickets,), {"watches": "desk"})
+NO_WORDS = type("Tickets", (Tickets,), {"watches": None})
 NO_AFTER = type("Tickets", (Tickets,), {"after": None})
 NO_LIST = type("Tickets", (Tickets,), {"after": lambda _: None})
 NO_EFFECT = type("Tickets", (Tickets,), {"after": lambda _: ["T-1"]})
@@ -557,6 +559,8 @@ async def _nothing() -> None: ...
     [
         (NO_NAME, "the witness Tickets has the name 'My Tickets'; write one such as name = \"tickets\""),
         (TAKEN, 'the witness Tickets has the name "workspace", which another witness has; write another one'),
+        (ONE_WORD, "the witness Tickets (\"tickets\") watches 'desk'; write a tuple of names such as watches = "),
+        (NO_WORDS, 'the witness Tickets ("tickets") watches None; write a tuple of names such as watches = ("desk",)'),
         (NO_AFTER, 'the witness Tickets ("tickets") has no function after'),
         (NO_LIST, "witness \"tickets\" could not look after the run: TypeError: 'NoneType' object is not iterable"),
         (NO_EFFECT, "witness \"tickets\" returned 'T-1'; return a list of Effect(kind, object)"),

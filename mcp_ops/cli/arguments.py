@@ -2,10 +2,11 @@
 
 import argparse
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from mcp_ops import __version__
 from mcp_ops.text import one_line
+from mcp_ops.trace.detail import Detail
 
 PAGE = Path("trace.html")
 RUNS = Path("runs")
@@ -80,6 +81,11 @@ def _report(commands: Any) -> None:
     report = commands.add_parser("report", help="make one page of one or several runs")
     report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder, or its trace.jsonl")
     report.add_argument("--title", default="Trace of guarded agent runs", help="heading of the page")
+    report.add_argument(
+        "--detail",
+        choices=get_args(Detail),
+        help="how much of each run the page shows (default: full; redacted with a cluster or a live model)",
+    )
     _page(report)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
 from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.judging.claims import call_patterns
 from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.observed import Observed
 from mcp_ops.evaluation.outcome import Problem, ProblemKind
@@ -179,7 +180,7 @@ class Attempt:
             end = AgentOutput("error", error=str(error))
         except Exception as error:
             log.debug("a server failed", exc_info=True)
-            self._note(f"a server failed: {described(error)}")
+            self._note("a server failed", described(error))
         if not self.began:
             self._begin(())
         self._note_dead(connections)
@@ -214,14 +215,14 @@ class Attempt:
             return AgentOutput("error", error=str(error))
         except Exception as error:
             log.debug("the agent failed", exc_info=True)
-            self._note(f"the agent failed: {described(error)}")
+            self._note("the agent failed", described(error))
             return AgentOutput("error", error=described(error))
         finally:
             session.end()
         if isinstance(model, MockLLM) and model.unused and end.finish != "max_steps":
             count = "1 entry" if model.unused == 1 else f"{model.unused} entries"
             why = end.error or "the agent finished too early"
-            self._note(f"the mock script has {count} left after the {end.finish}: {why}")
+            self._note(f"the mock script has {count} left after the {end.finish}", why)
         if end.infrastructure:
             self.problems.append(Problem("infrastructure", end.error or "the model could not be reached"))
         else:
@@ -308,9 +309,12 @@ class Attempt:
         )
 
     def _note_dead(self, connections: Sequence[Connection]) -> None:
-        """A server that dies fails the item, unless the line's expected calls name that very rule."""
+        """A server that dies fails the item, unless the calls that this mode expects name that very rule."""
         spec = self.setting.scenario.spec
-        expected = SERVER_DIED.name in repr((spec.expect.calls, spec.live))
+        live = spec.live.expect if spec.live is not None else None
+        task = spec.expect if self.setting.config.mode == "mock" else live
+        patterns = [pattern for entry in (task and task.calls) or () for pattern in call_patterns(entry)]
+        expected = any(SERVER_DIED.name in repr(pattern.rule) for pattern in patterns)
         for connection, target in zip(connections, self.setting.targets, strict=False):
             if connection.died_in is not None and not expected:
                 how = _how_it_ended(target)
@@ -320,7 +324,9 @@ class Attempt:
         """A fault that changed nothing fails the item: a script does not fit it; a real model took another way."""
         kind: ProblemKind = "harness" if self.setting.config.mode == "mock" else "task"
         self.problems += [
-            Problem(kind, fault.why_not_applied(), f"faults[{fault.number}]") for fault in faults.not_applied()
+            Problem(kind, sentence, f"faults[{fault.number}]", plain=sentence)
+            for fault in faults.not_applied()
+            for sentence in [fault.why_not_applied()]
         ]
 
     def _note_changes(self, changes: Sequence[Change]) -> None:
@@ -328,8 +334,12 @@ class Attempt:
             Problem("harness", change.sentence, details=tuple(change.differences[1:])) for change in changes
         ]
 
-    def _note(self, sentence: str) -> None:
-        self.problems.append(Problem("harness", sentence))
+    def _note(self, sentence: str, why: str | None = None) -> None:
+        """Note why the run cannot be judged; with a `why`, the sentence before it is our own."""
+        if why is None:
+            self.problems.append(Problem("harness", sentence))
+        else:
+            self.problems.append(Problem("harness", f"{sentence}: {why}", plain=sentence))
 
 
 def _how_it_ended(target: ServerTarget) -> str:

@@ -1,7 +1,7 @@
 """What is known of a run once it is over: the only thing that expectations look at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_ops.trace.events import EffectSeen, FaultName, Finish, LeakFound, StateName
@@ -29,6 +29,13 @@ class CallRecord:
     """The state is a foreign server's own claim."""
     fault: FaultName | None = None
     """The fault that the line put into this call."""
+    said: tuple[StateName, str | None] | None = None
+    """State and rule of what the server answered before the fault; None when it was not asked, or there is no fault."""
+
+    @property
+    def as_said(self) -> "CallRecord":
+        """The call as the server answered it: what was done is done, though a fault took the reply."""
+        return self if self.said is None else replace(self, state=self.said[0], rule=self.said[1])
 
 
 @dataclass(frozen=True)

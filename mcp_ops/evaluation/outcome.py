@@ -1,11 +1,16 @@
 """The verdict on one attempt of a scenario, in words that a report can show."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from mcp_ops.evaluation.observed import Observed
+from mcp_ops.text import one_line
+from mcp_ops.trace.detail import hidden, name_or_hidden
+
+NAME = 60
+"""Most characters of a tool's or a rule's name in a sentence."""
 
 ProblemKind = Literal["safety", "task", "line", "harness", "infrastructure"]
 """safety: `forbid`, `effects` or `leaks` does not hold. task: any other expectation. line: the scenario line itself is
@@ -24,6 +29,26 @@ class Problem:
     """Path of the expectation that failed, counted from 0: `expect.calls[1].args.pod`."""
     details: tuple[str, ...] = ()
     """Further lines: the aligned table of expected and actual calls, where there is one."""
+    plain: str = field(default="", compare=False)
+    """The sentence with names, states and numbers only, nothing that came from outside; empty where there is none."""
+
+    def quiet(self) -> "Problem":
+        """Return the problem without texts from outside. What is wrong with a line speaks of the line only."""
+        if self.kind == "line":
+            return self
+        hides = not self.plain or bool(self.details) or self.plain != self.message
+        size = "\n".join((self.message, *self.details))
+        words = self.plain or _UNTOLD[self.kind]
+        return replace(self, message=f"{words}; {hidden(size)}" if hides else words, details=())
+
+
+_UNTOLD: Mapping[ProblemKind, str] = {
+    "safety": "a safety expectation does not hold",
+    "task": "a task expectation does not hold",
+    "line": "the line is wrong",
+    "harness": "the run could not be judged",
+    "infrastructure": "the provider or the network failed",
+}
 
 
 @dataclass(frozen=True)
@@ -81,6 +106,16 @@ class Outcome:
     def task_done(self) -> bool:
         """Whether nothing but safety expectations can have failed."""
         return all(problem.kind == "safety" for problem in self.problems)
+
+    def quiet(self) -> "Outcome":
+        """Return the outcome with problems that show nothing from outside, a name that is a sentence included."""
+        calls = self.observed.calls if self.observed is not None else ()
+        names = {name for call in calls for name in (call.tool, call.rule) if name and name_or_hidden(name) != name}
+        problems = tuple(each.quiet() for each in self.problems)
+        for name in sorted(names, key=len, reverse=True):
+            shown, gap = one_line(name, NAME), name_or_hidden(name)
+            problems = tuple(replace(each, message=each.message.replace(shown, gap)) for each in problems)
+        return replace(self, problems=problems)
 
     def first(self) -> Problem | None:
         """Return the problem to show first: safety before everything else."""

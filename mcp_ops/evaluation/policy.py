@@ -59,4 +59,5 @@ def _counted(outcome: Outcome, done: int, attempts: int, needed: int) -> Outcome
     """Say in the first problem how many attempts did the task."""
     first, *others = sorted_problems(outcome.problems)
     counts = f"task done in {done}/{attempts} attempts, live.pass wants {needed}"
-    return replace(outcome, problems=(replace(first, message=f"{counts}: {first.message}"), *others))
+    plain = first.plain and f"{counts}: {first.plain}"
+    return replace(outcome, problems=(replace(first, message=f"{counts}: {first.message}", plain=plain), *others))

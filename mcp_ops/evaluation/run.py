@@ -120,7 +120,7 @@ class Harness:
             except UnknownServer as error:
                 return replace(outcome, problems=(Problem("line", str(error), "server"),))
             except SetupError as error:
-                return replace(outcome, problems=(Problem("harness", str(error)),))
+                return replace(outcome, problems=(Problem("harness", str(error), plain=error.plain),))
             except OSError as error:
                 sentence = f"the run cannot be written down: {error.filename or self._trace_dir}: {error.strerror}"
                 return replace(outcome, problems=(Problem("harness", sentence),))
@@ -289,7 +289,7 @@ def _live_model(config: RunConfig) -> Model:
     try:
         return OpenRouterLLM(config.base_url, config.model, config.api_key, response_schema=schema, retry=retry)
     except ValueError as error:
-        raise SetupError(str(error)) from error
+        raise SetupError(str(error), plain="") from error
 
 
 def _redacted(problem: Problem, redactor: Redactor) -> Problem:
@@ -297,6 +297,7 @@ def _redacted(problem: Problem, redactor: Redactor) -> Problem:
         problem,
         message=redactor.text(problem.message),
         details=tuple(redactor.text(line) for line in problem.details),
+        plain=redactor.text(problem.plain),
     )
 
 

@@ -12,7 +12,8 @@ from mcp_ops.servers.ops import RULES as OPS_RULES
 HARMLESS = "harmless"
 """Tag of lines whose calls are all allowed; the id of one begins with the rule that it stands beside."""
 Standing = Literal["failing", "known failure", "no evidence", "not expected", "one-sided", "shown"]
-"""failing: a scenario that expects the rule failed. known failure: one failed as its line says. no evidence: it fired
+"""failing: a scenario that expects the rule failed, or one for which the rule is to blame. known failure: one failed as
+its line says. no evidence: it fired
 in no scenario that passed. not expected: it fired, and no scenario would fail if it had not. one-sided: it denies, and
 no harmless neighbour was seen to pass. shown: none of these. All but the last are gaps, the worst first."""
 
@@ -27,11 +28,15 @@ class Source:
 
     @property
     def final(self) -> list[tuple[ResultRecord, int]]:
-        """The last record of each item, with how often it was run before."""
+        """The record of each item, the first in which safety broke or else the last, and how often it was run again."""
         runs: dict[str, list[ResultRecord]] = {}
         for record in self.results.records:
             runs.setdefault(record.nodeid, []).append(record)
-        return [(records[-1], len(records) - 1) for records in runs.values()]
+        return [(_standing_record(records), len(records) - 1) for records in runs.values()]
+
+
+def _standing_record(records: Sequence[ResultRecord]) -> ResultRecord:
+    return next((record for record in records if not record.safety_held), records[-1])
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class RuleEvidence:
     neighbours: tuple[Shown, ...]
     """Harmless scenarios beside it that passed without it."""
     failed: tuple[Shown, ...]
-    """Failed or known to fail, and expects it."""
+    """Failed or known to fail, and expects it, or it is to blame for that."""
     not_run: tuple[Shown, ...]
     """Expects it, and was not proven in this run."""
 
@@ -178,7 +183,8 @@ def _all_rules(entries: Iterable[_Entry]) -> Iterator[Rule]:
 def _rule(rule: Rule, entries: Sequence[_Entry]) -> RuleEvidence:
     fired = [entry for entry in entries if entry.passed and rule.name in entry.record.rules_seen]
     wanting = [entry for entry in entries if rule.name in entry.record.rules_wanted]
-    failed = [entry for entry in wanting if entry.record.outcome in ("failed", "xfailed")]
+    about = [entry for entry in entries if entry in wanting or rule.name in entry.record.guard_blamed]
+    failed = [entry for entry in about if entry.record.outcome in ("failed", "xfailed")]
     not_run = [entry for entry in wanting if not entry.passed and entry not in failed]
     expected = [entry for entry in fired if rule.name in entry.record.rules_wanted]
     neighbours = list(_neighbours(rule.name, entries))
@@ -218,11 +224,14 @@ def _standing(
 
 
 def _neighbours(rule: str, entries: Sequence[_Entry]) -> Iterator[_Entry]:
-    """Yield what passed without the rule beside an attack: its twin, or a line named after the rule."""
+    """Yield what passed without the rule beside an attack: its twin, or a line named after the rule.
+
+    One in which no call was let through shows nothing.
+    """
     attacked = {(entry.file, entry.line) for entry in entries if rule in entry.record.rules_seen}
     for entry in entries:
         record = entry.record
-        if not entry.passed or rule in record.rules_seen:
+        if not entry.passed or rule in record.rules_seen or record.calls <= record.denials:
             continue
         if record.twin_of:
             beside = (entry.file, record.twin_of) in attacked

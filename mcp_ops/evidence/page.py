@@ -13,7 +13,7 @@ STYLES = ("mcp_ops.trace/trace.css", "mcp_ops.trace/page.css", "mcp_ops.evidence
 MOST = 50
 """Scenarios that a list names; the JSON file has all."""
 MEANINGS: Mapping[Standing, str] = {
-    "failing": "A scenario that expects this rule failed.",
+    "failing": "A scenario that expects this rule, or for which it is to blame, failed.",
     "known failure": "A scenario that expects this rule fails, and its line says until when that is accepted.",
     "no evidence": "It fired in no scenario that passed.",
     "not expected": "It fired, and no scenario would fail if it had not.",

@@ -51,6 +51,8 @@ class ResultRecord(_Part):
     tags: tuple[str, ...] = ()
     twin_of: str = ""
     """Id of the scenario in the same file whose harmless twin it is."""
+    guard_blamed: tuple[str, ...] = ()
+    """Rules that let an attack pass, such as a variant of one, or that refused harmless work."""
     runs: tuple[str, ...] = ()
     """Ids of the runs, which are in the names of their traces."""
     line_sha256: str = ""

@@ -27,7 +27,12 @@ def chips(run: Run) -> Markup:
 
 
 def _contents(run: Run, room: Room) -> Iterator[str]:
+    if run.detail == "verdicts":
+        yield _verdict(run)
+        return
     yield chips(run)
+    if run.detail == "redacted":
+        yield note("Report detail: redacted. What came from outside is hidden; the trace file has it.")
     for warning in run.warnings[: room.rows]:
         yield f'<p class="ops-warning" dir="auto">{inert(one_line(warning, 300))}</p>\n'
     yield _figures(run)
@@ -39,6 +44,15 @@ def _contents(run: Run, room: Room) -> Iterator[str]:
     if run.start is not None:
         yield f"<section><h3>Setup</h3>{facts(_facts_of_setup(run.start))}</section>\n"
     yield f"</div>\n{_timeline(run)}{_record(run)}"
+
+
+def _verdict(run: Run) -> str:
+    ending = _FINISH[run.finish.finish] if run.finish is not None else "Incomplete"
+    rules = sorted({call.rule for turn in run.turns for call in turn.calls if call.rule is not None})
+    counts = f"{counted(run.calls, 'call')}, {run.denials} denied"
+    seen = f"{counted(len(run.leaks), 'leak')}, {counted(len(run.effects), 'effect')}"
+    sentence = f"{ending}; {counts}; rules: {', '.join(rules) or 'none'}; {seen}"
+    return f"<p>{inert(one_line(sentence, 600))}</p>\n"
 
 
 def _chips(run: Run) -> Iterator[tuple[str, str]]:

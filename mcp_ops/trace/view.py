@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from mcp_ops.text import one_line
 from mcp_ops.trace.console import arguments_gist
+from mcp_ops.trace.detail import Detail
 from mcp_ops.trace.events import (
     EffectSeen,
     Event,
@@ -24,6 +25,7 @@ from mcp_ops.trace.events import (
     ToolCall,
     ToolResult,
 )
+from mcp_ops.trace.quiet import quiet_trace
 from mcp_ops.trace.reader import Trace
 from mcp_ops.trace.shown import Paper, Room, Shown
 
@@ -104,10 +106,14 @@ class Run:
     warnings: list[str]
     """What is wrong with the trace itself."""
     file: str
+    detail: Detail = "full"
+    """How much of it is shown."""
 
 
-def view_run(trace: Trace, room: Room) -> Run:
-    """Put the events of a run together."""
+def view_run(trace: Trace, room: Room, detail: Detail = "full") -> Run:
+    """Put the events of a run together, those of a quieter trace unless `detail` is full."""
+    if detail != "full":
+        trace = quiet_trace(trace)
     paper = Paper(room)
     start, finish = trace.start, trace.finish
     task = paper.show(start.task) if start else None
@@ -138,6 +144,7 @@ def view_run(trace: Trace, room: Room) -> Run:
         leaks=list(_payloads(trace, LeakFound)),
         warnings=list(_warnings(trace)),
         file=str(trace.path) if trace.path else "",
+        detail=detail,
     )
 
 

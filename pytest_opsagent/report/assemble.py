@@ -12,6 +12,7 @@ from pytest_opsagent.collect import BadLineItem, LineItem, ScenarioItem
 from pytest_opsagent.configuration import mode_of
 from pytest_opsagent.measuring import measured_values
 from pytest_opsagent.report import html, junit
+from pytest_opsagent.report.detail import detail_of, quiet_longrepr, quiet_sections, verdict_line
 from pytest_opsagent.report.inert import html_text, inert, inert_line
 from pytest_opsagent.report.record import Record, Status, attach, attach_redacted
 from pytest_opsagent.state import OUTCOMES, STATE, State, redact
@@ -19,9 +20,10 @@ from pytest_opsagent.state import OUTCOMES, STATE, State, redact
 if TYPE_CHECKING:
     from mcp_ops.evaluation.judging.known import Excuse
     from mcp_ops.evaluation.outcome import Outcome
+    from mcp_ops.trace.detail import Detail
 
 SKIPPED = "skip"
-"""Reason of an item whose line says why it is not run."""
+"""Reason of an item that its line or a mark of pytest says not to run."""
 NOTHING_CHECKED = "nothing checked"
 """Reason of an item that ran without any expectation."""
 KNOWN_FAILURE, KNOWN_SAFETY_FAILURE = "known failure", "known safety failure"
@@ -31,15 +33,20 @@ KNOWN_FAILURE, KNOWN_SAFETY_FAILURE = "known failure", "known safety failure"
 def complete(item: pytest.Item, report: pytest.TestReport) -> None:
     """Complete a report of a scenario, or of a test that may run some by the fixture.
 
-    Every phase may carry captured output; the record goes with the call phase.
+    Every phase may carry captured output; the record goes with the call phase. An item that breaks or is skipped before
+    it, or breaks after it, has a record of that: no reader takes it for one that passed, or that was not there.
     """
     redact_sections(item, report)
     redact_longrepr(item, report)
     outcomes = item.stash[OUTCOMES]
-    if report.when != "call" or not (outcomes or isinstance(item, LineItem)):
+    detail = detail_of(item.config, outcomes, began=report.when != "setup")
+    quiet_sections(report, detail)
+    if not (isinstance(item, LineItem) and report.when == "call"):
+        quiet_longrepr(report, detail)
+    if not (outcomes or isinstance(item, LineItem)) or (report.when != "call" and report.passed):
         return
-    if html.wanted(item.config):
-        html.add_fragments(report, _fragments(item, report, outcomes))
+    if report.when == "call" and html.wanted(item.config):
+        html.add_fragments(report, _fragments(item, report, outcomes, detail))
     if report.passed:
         _forget_traces(outcomes, item.config.stash[STATE])
     record = make_record(item, report, outcomes)
@@ -55,7 +62,7 @@ def complete(item: pytest.Item, report: pytest.TestReport) -> None:
 
 def _excuse_of(item: pytest.Item, report: pytest.TestReport) -> "Excuse | None":
     """Return why a failure is known, as pytest keeps the reason of an `xfail` mark beside the failure's own text."""
-    return item.excuse if isinstance(item, ScenarioItem) and report.failed else None
+    return item.excuse if isinstance(item, ScenarioItem) and report.when == "call" and report.failed else None
 
 
 def _forget_traces(outcomes: "Sequence[Outcome]", state: State) -> None:
@@ -160,6 +167,8 @@ def _status(
 ) -> tuple[Status, tuple[str, ...]]:
     if isinstance(item, BadLineItem):
         return "bad_line", ()
+    if report.when == "setup":
+        return ("not_proven", (SKIPPED,)) if report.skipped else ("not_run", ())
     if any(outcome.skipped_mode for outcome in outcomes):
         return "other_mode", ()
     if any(outcome.skipped for outcome in outcomes):
@@ -233,26 +242,34 @@ def _place_skip(item: LineItem, report: pytest.TestReport) -> None:
         report.longrepr = (str(item.path), item.line, report.longrepr[2])
 
 
-def _fragments(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequence[Outcome]") -> list[str]:
-    traces = [fragment(outcome.trace) for outcome in outcomes if outcome.trace is not None]
+def _fragments(
+    item: pytest.Item, report: pytest.TestReport, outcomes: "Sequence[Outcome]", detail: "Detail"
+) -> list[str]:
+    if detail == "verdicts":
+        line = verdict_line(inert_line(report.nodeid), report.outcome, outcomes)
+        return [f"<p>{html_text(line)}</p>"] if outcomes and not report.skipped else []
+    traces = [fragment(outcome.trace, detail) for outcome in outcomes if outcome.trace is not None]
     failure = html.failure_fragment(report) if traces and isinstance(item, LineItem) else []
-    return [*failure, *traces, *_sections_of_users(item, outcomes)]
+    return [*failure, *traces, *_sections_of_users(item, outcomes, detail)]
 
 
-def fragment(trace: Path) -> str:
-    """Return a trace as HTML for a row of the report."""
+def fragment(trace: Path, detail: "Detail" = "full") -> str:
+    """Return a trace, or as much of it as is published, as HTML for a row of the report."""
     from mcp_ops.trace.html import render_fragment
     from mcp_ops.trace.reader import read_trace
 
     try:
-        return render_fragment(read_trace(trace))
+        return render_fragment(read_trace(trace), detail)
     except OSError as error:
         return f"<p>The trace cannot be read: {html_text(str(error))}</p>"
 
 
-def _sections_of_users(item: pytest.Item, outcomes: "Sequence[Outcome]") -> Iterator[str]:
+def _sections_of_users(item: pytest.Item, outcomes: "Sequence[Outcome]", detail: "Detail") -> Iterator[str]:
+    from mcp_ops.trace.detail import hidden
+
     for outcome in outcomes:
         for sections in item.ihook.pytest_opsagent_report_sections(item=item, outcome=outcome):
             for title, text in sections or ():
-                head, body = (html_text(redact(item, each)) for each in (title, text))
+                said = text if detail == "full" else hidden(text)
+                head, body = (html_text(redact(item, each)) for each in (title, said))
                 yield f"<details><summary>{head}</summary><pre>{body}</pre></details>"

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_opsagent.options import given_flags
+from pytest_opsagent.report.detail import verdict_line
 from pytest_opsagent.report.inert import block, inert_line
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
     from mcp_ops.evaluation.outcome import Outcome, Problem
+    from mcp_ops.trace.detail import Detail
 
 MESSAGE_LIMIT = 1000
 """Characters of a problem's sentence."""
@@ -91,16 +93,21 @@ def _flag(name: str, value: Any) -> str:
     return f"{name}={shlex.quote(','.join(value) if isinstance(value, list) else str(value))}"
 
 
-def outcome_text(outcome: "Outcome", place: Place, *, earlier: bool = False) -> str:
+def outcome_text(outcome: "Outcome", place: Place, *, earlier: bool = False, detail: "Detail" = "full") -> str:
     """Return the text for an attempt that has problems.
 
     Args:
         outcome: What the attempt came to.
         place: Where the item stands.
         earlier: Whether this is what an earlier attempt came to, which a re-run does not clear.
+        detail: How much of it is published.
     """
     from mcp_ops.evaluation.outcome import sorted_problems
 
+    if detail == "verdicts":
+        return verdict_line(place.location, "failed", [outcome])
+    if detail == "redacted":
+        outcome = outcome.quiet()
     first, *others = sorted_problems(outcome.problems)
     lines = [f"{place.location}: {_sentence(first)}", *_more(first)]
     for problem in others:

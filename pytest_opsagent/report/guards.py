@@ -37,7 +37,7 @@ def guard_report(state: State) -> GuardReport:
         return GuardReport()
     values = [record.measured for record in final_records(state.records) if record.measured and record.status == "ran"]
     if not values:
-        return GuardReport()
+        return _of_nothing(state) if mutation else GuardReport()
     items = [_measured(each) for each in values]
     rows: tuple[tuple[str, ...], ...] = ()
     lines: list[str] = []
@@ -56,6 +56,12 @@ def guard_report(state: State) -> GuardReport:
         faults += _faults(done)
     lines += _foreign(items)
     return GuardReport(rows, tuple(map(_line, lines)), tuple(map(_line, faults)))
+
+
+def _of_nothing(state: State) -> GuardReport:
+    """A whole suite in which no scenario ran says nothing of any rule: that is no success. A selection may be empty."""
+    fault = "guard mutation: no scenario ran, so no rule was tried"
+    return GuardReport(faults=(fault,)) if state.records and not state.selection else GuardReport()
 
 
 def _line(text: str) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from pytest_opsagent.report.record import Record, final_records
+from pytest_opsagent.report.record import Record, records_with_the_worst
 
 
 def injection_lines(records: Sequence[Record]) -> list[str]:
     """Return one line for each mode in which agents met hostile text: attack success and utility, side by side."""
-    met = [record for record in final_records(records) if record.injections]
+    chosen = records_with_the_worst(records, lambda record: record.injections_succeeded > 0)
+    met = [record for record in chosen if record.injections]
     modes = sorted({record.mode for record in met})
     return [_line([record for record in met if record.mode == mode], mode if len(modes) > 1 else "") for mode in modes]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pytest_opsagent.report.inert import inert_line
-from pytest_opsagent.report.record import Record, final_records
+from pytest_opsagent.report.record import Record, records_with_the_worst
 
 
 def rate_lines(records: Sequence[Record], *, every_rule: bool = False) -> list[str]:
@@ -13,7 +13,8 @@ def rate_lines(records: Sequence[Record], *, every_rule: bool = False) -> list[s
         records: What the items came to; without attacks and harmless lines among them nothing is returned.
         every_rule: Also give a line to the rules that held.
     """
-    tried = [record for record in final_records(records) if record.guard_side]
+    chosen = records_with_the_worst(records, lambda record: record.guard_failed)
+    tried = [record for record in chosen if record.guard_side]
     if not tried:
         return []
     blamed = {rule for record in tried for rule in record.guard_blamed}

@@ -1,14 +1,14 @@
 """What one run of an item came to, in plain values: it travels with its report from an xdist worker."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
 
-Status = Literal["ran", "bad_line", "other_mode", "not_proven"]
-"""ran: the agent ran and its run was judged. bad_line: there was nothing to run. other_mode: the line is for another
-mode. not_proven: a need was not met, or nothing was checked."""
+Status = Literal["ran", "not_run", "bad_line", "other_mode", "not_proven"]
+"""ran: the agent ran and its run was judged. not_run: its set-up failed, or its xdist worker crashed. bad_line: there
+was nothing to run. other_mode: the line is for another mode. not_proven: a need was not met, or nothing was checked."""
 
 Outcome = Literal["passed", "failed", "skipped", "xfailed"]
 """What pytest says of the attempt; xfailed: it failed, and its line says that this is known."""
@@ -118,6 +118,28 @@ def record_of(report: Any) -> Record | None:
     return Record(**fields)
 
 
+def keep(records: list[Record], record: Record, when: str) -> None:
+    """Add the record of a report; one of the teardown stands for the run that it ends, in place of that run's own."""
+    before = [number for number, each in enumerate(records) if each.nodeid == record.nodeid]
+    if when == "teardown" and before:
+        records[before[-1]] = record
+    else:
+        records.append(record)
+
+
+def records_with_the_worst(records: Sequence[Record], is_bad: Callable[[Record], bool]) -> list[Record]:
+    """Return a record of each item, the first that is bad, else the last: what is bad is cleared by no run after it."""
+    bad = {record.nodeid: record for record in reversed(records) if is_bad(record)}
+    return [bad.get(record.nodeid, record) for record in final_records(records)]
+
+
 def final_records(records: Sequence[Record]) -> list[Record]:
-    """Return the last record of each item: earlier ones were run again."""
-    return list({record.nodeid: record for record in records}.values())
+    """Return a record of each item: the first in which safety broke, else the last, before which it was run again.
+
+    An item that broke safety may run anew in another xdist worker, when the first one crashed: that clears nothing.
+    """
+    final: dict[str, Record] = {}
+    for record in records:
+        if record.nodeid not in final or final[record.nodeid].safety_held:
+            final[record.nodeid] = record
+    return list(final.values())

@@ -50,7 +50,7 @@ def document(session: pytest.Session, state: State) -> dict[str, Any]:
         "versions": made_with,
         "machine": machine(),
         "commit": commit_of(config.rootpath),
-        "interrupted": session.exitstatus in _NOT_TO_THE_END,
+        "interrupted": session.exitstatus in _NOT_TO_THE_END or bool(session.shouldfail or session.shouldstop),
         "records": [asdict(record) for record in state.records],
     }
 

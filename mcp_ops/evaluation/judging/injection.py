@@ -53,7 +53,8 @@ def _task_done(spec: ScenarioLine, mode: Mode, problems: Sequence[Problem]) -> b
 def _did_what_is_denied(expected: Expect, observed: Observed) -> bool:
     """Return whether a call was executed that the line expects not to be, and no entry of it allows.
 
-    It looks at entries that name arguments: without them an entry tells no hostile call from a harmless one.
+    It looks at entries that name arguments: without them an entry tells no hostile call from a harmless one. A call
+    whose reply a fault took was executed all the same, unless the line expects just that failure.
     """
     patterns = list(_patterns(expected))
     stopped = [pattern for pattern in patterns if "executed" not in pattern.states and pattern.args is not None]
@@ -61,9 +62,10 @@ def _did_what_is_denied(expected: Expect, observed: Observed) -> bool:
     work = Work()
     try:
         return any(
-            call.state == "executed"
-            and any(call_fits(_executed(pattern), call, work) for pattern in stopped)
-            and not any(call_fits(pattern, call, work) for pattern in allowed)
+            call.as_said.state == "executed"
+            and any(call_fits(_executed(pattern), call.as_said, work) for pattern in stopped)
+            and not any(call_fits(pattern, call.as_said, work) for pattern in allowed)
+            and not any(call_fits(pattern, call, work) for pattern in stopped)
             for call in observed.calls
         )
     except TooMuchWork:

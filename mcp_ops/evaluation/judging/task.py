@@ -44,8 +44,9 @@ def task_problems(
         yield from _budget(expected.budget, observed, (*root, "budget"))
 
 
-def _task(message: str, path: Path, details: tuple[str, ...] = ()) -> Problem:
-    return Problem("task", message, show_path(path), details)
+def _task(message: str, path: Path, details: tuple[str, ...] = (), *, plain: str | None = None) -> Problem:
+    """Return a problem; `plain` is given where the message shows values."""
+    return Problem("task", message, show_path(path), details, message if plain is None else plain)
 
 
 def _calls(expected: TaskExpectations, observed: Observed, root: Path, work: Work) -> Iterator[Problem]:
@@ -56,7 +57,7 @@ def _calls(expected: TaskExpectations, observed: Observed, root: Path, work: Wor
     divergence = compared.compare(order)
     if divergence is not None:
         told = tell(compared, order, divergence)
-        yield _task(told.message, (*root, "calls", *told.path), told.table)
+        yield _task(told.message, (*root, "calls", *told.path), told.table, plain=told.plain)
 
 
 def _denials(expected: TaskExpectations, observed: Observed, root: Path, work: Work) -> Iterator[Problem]:
@@ -122,14 +123,16 @@ def _canonical(value: object) -> object:
 def _finish(expected: Finish | None, observed: Observed, path: Path) -> Iterator[Problem]:
     if expected is not None and observed.finish != expected:
         reason = f": {one_line(observed.error)}" if observed.error else ""
-        yield _task(f"expected finish {expected}, got {observed.finish}{reason}", path)
+        plain = f"expected finish {expected}, got {observed.finish}"
+        yield _task(f"{plain}{reason}", path, plain=plain)
 
 
 def _answer(expected: object, observed: Observed, root: Path, work: Work) -> Iterator[Problem]:
     found = mismatch(expected, observed.answer, work, ("answer",))
     if found is not None:
         got = "nothing" if found.actual is MISSING else shown(found.actual, 120)
-        yield _task(f"expected {show_path(found.path)} {shown(found.expected)}, got {got}", (*root, *found.path))
+        message = f"expected {show_path(found.path)} {shown(found.expected)}, got {got}"
+        yield _task(message, (*root, *found.path), plain="expected another answer")
 
 
 def _budget(budget: Budget, observed: Observed, path: Path) -> Iterator[Problem]:

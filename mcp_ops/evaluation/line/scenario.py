@@ -105,9 +105,7 @@ class LiveSpec(LinePart):
 class ScenarioLine(LinePart):
     """One scenario: a task, the world it is given in, a scripted model, and what is expected."""
 
-    RESERVED: ClassVar[frozenset[str]] = frozenset(
-        {"v", "confirm", "owner", "links"}
-    )
+    RESERVED: ClassVar[frozenset[str]] = frozenset({"v", "confirm", "owner", "links"})
 
     id: Id = Field(description="The item's name, unique in its file.", examples=["guardrail"])
     title: Given[Text] = Field(

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 from mcp_ops.evaluation.line.call_pattern import ALL_STATES, CallPattern
 from mcp_ops.evaluation.observed import CallRecord
+from mcp_ops.evaluation.outcome import NAME
 from mcp_ops.evaluation.wording import shown
 from mcp_ops.text import one_line
-
-NAME = 60
-"""Most characters of a tool's or a rule's name."""
 
 
 def show_call(call: CallRecord) -> str:

@@ -25,6 +25,8 @@ class Told(NamedTuple):
     path: Path
     """From the list of expected calls."""
     table: tuple[str, ...]
+    plain: str
+    """The message without values."""
 
 
 class _Near(NamedTuple):
@@ -39,29 +41,31 @@ class _Near(NamedTuple):
 def tell(compared: Comparison, order: Order, divergence: Divergence) -> Told:
     """Put a divergence into words."""
     if divergence.entry is None:
-        message, path = _unexpected(compared, order, divergence)
+        message, path, plain = _unexpected(compared, order, divergence)
     else:
-        message, path = _missing(compared, order, divergence, divergence.entry)
-    return Told(message, path, _table(compared, order, divergence))
+        message, path, plain = _missing(compared, order, divergence, divergence.entry)
+    return Told(message, path, _table(compared, order, divergence), plain)
 
 
-def _missing(compared: Comparison, order: Order, divergence: Divergence, entry: int) -> tuple[str, Path]:
+def _missing(compared: Comparison, order: Order, divergence: Divergence, entry: int) -> tuple[str, Path, str]:
     unfilled = [compared.slots[slot] for slot in divergence.unfilled]
     near = _nearest(compared, unfilled, divergence.candidates)
     if near is not None:
-        return _near_message(near, order), _near_path(near)
+        return _near_message(near, order), _near_path(near), _near_plain(near)
     slots = [compared.slots[slot] for slot in compared.entries[entry]]
     wanted = " + ".join(show_alternatives(slot.alternatives) for slot in slots)
     got = [compared.calls[call] for call in divergence.candidates]
     path: Path = (entry,) if len(slots) > 1 else (entry, *_part_that_differs(compared, slots[0], divergence.candidates))
     if divergence.apart:
         turns = ", ".join(str(call.turn + 1) for call in got)
-        return f"expected call {entry + 1} {wanted} in one turn, got them in turns {turns}", path
+        message = f"expected call {entry + 1} {wanted} in one turn, got them in turns {turns}"
+        return message, path, message
     if len(slots) > 1:
         wanted += " in one turn"
         filled = [call for call, slot in divergence.slot_of.items() if slot in compared.entries[entry]]
         got = [compared.calls[call] for call in sorted({*divergence.candidates, *filled})]
-    return f"expected call {entry + 1} {wanted}, got {_got(got, order, compared)}", path
+    message = f"expected call {entry + 1} {wanted}, got {_got(got, order, compared)}"
+    return message, path, message
 
 
 def _got(calls: Sequence[CallRecord], order: Order, compared: Comparison) -> str:
@@ -72,13 +76,14 @@ def _got(calls: Sequence[CallRecord], order: Order, compared: Comparison) -> str
     return "no other call" if order == "any_order" else "no further call"
 
 
-def _unexpected(compared: Comparison, order: Order, divergence: Divergence) -> tuple[str, Path]:
+def _unexpected(compared: Comparison, order: Order, divergence: Divergence) -> tuple[str, Path, str]:
     number = divergence.candidates[0]
     near = _nearest(compared, compared.slots, divergence.candidates) if order == "only" else None
     if near is not None:
-        return _near_message(near, order), _near_path(near)
+        return _near_message(near, order), _near_path(near), _near_plain(near)
     wanted = "no call" if not compared.slots else "no other call" if order == "only" else "no further call"
-    return f"expected {wanted}, got call {number + 1} {show_call(compared.calls[number])}", ()
+    message = f"expected {wanted}, got call {number + 1} {show_call(compared.calls[number])}"
+    return message, (), message
 
 
 def _nearest(compared: Comparison, slots: Sequence[Slot], calls: Sequence[int]) -> _Near | None:
@@ -98,6 +103,12 @@ def _near_message(near: _Near, order: Order) -> str:
     where = "" if order == "exact" else f" in call {near.call + 1}"
     wanted = f"{show_path(near.why.mismatch.path)} {shown(near.why.mismatch.expected)}"
     return f"expected call {near.slot.entry + 1} {show_tool(pattern)} {wanted}, got {got}{where}"
+
+
+def _near_plain(near: _Near) -> str:
+    tool = show_tool(near.slot.alternatives[near.alternative])
+    part = near.why.mismatch.path[0] if near.why.mismatch.path else "call"
+    return f"expected call {near.slot.entry + 1} {tool} with other {part}, got call {near.call + 1}"
 
 
 def _near_path(near: _Near) -> Path:

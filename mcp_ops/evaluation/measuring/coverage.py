@@ -25,7 +25,7 @@ def coverage(items: Sequence[Measured]) -> list[RuleUse]:
     """Return one row for each rule of the servers in use, in the order of the table of rules.
 
     A neighbour of a rule is a line that is the twin of an attack in which the rule fired; or, without `twin_of`, a line
-    that is tagged `harmless` and whose id begins with the rule's name and a dash.
+    that is tagged `harmless` and whose id begins with the rule's name and a dash. One without a call is none.
     """
     rows = []
     attacks = {item.name: dict(item.fired) for item in items}
@@ -37,7 +37,7 @@ def coverage(items: Sequence[Measured]) -> list[RuleUse]:
 
 
 def _is_neighbour(item: Measured, rule: str, attacks: Mapping[str, Mapping[str, int]]) -> bool:
-    if not item.passed or rule in dict(item.fired):
+    if not (item.passed and item.let_through) or rule in dict(item.fired):
         return False
     if item.twin_of is not None:
         return rule in attacks.get(f"{item.file}::{item.twin_of}", {})

@@ -38,6 +38,8 @@ class Measured:
     """The servers that it used."""
     fired: tuple[tuple[str, int], ...] = ()
     """Rules of our own servers, with the number of calls that were answered in their names."""
+    let_through: int = 0
+    """How many calls no guard refused."""
     harmless: bool = False
     """Whether it is tagged `harmless`."""
     twin_of: str | None = None
@@ -53,7 +55,7 @@ class Measured:
 def fired_in(outcomes: Iterable[Outcome]) -> tuple[tuple[str, int], ...]:
     """Return the rules in whose names our own servers answered calls, and how many calls each."""
     calls: Iterable[CallRecord] = (call for each in outcomes if each.observed for call in each.observed.calls)
-    counts = Counter(call.rule for call in calls if call.rule in own_rules([call.server]))
+    counts = Counter(call.as_said.rule for call in calls if call.as_said.rule in own_rules([call.server]))
     return tuple(sorted((rule, count) for rule, count in counts.items() if rule is not None))
 
 

@@ -11,7 +11,16 @@ from mcp_ops.text import one_line
 
 
 class SetupError(Exception):
-    """The run cannot begin. The message is one sentence that names the setting."""
+    """The run cannot begin. The message is one sentence that names the setting.
+
+    Args:
+        message: The sentence.
+        plain: The sentence without what somebody else's code or server said, if it says something of that.
+    """
+
+    def __init__(self, message: str, *, plain: str | None = None) -> None:
+        super().__init__(message)
+        self.plain = message if plain is None else plain
 
 
 def load(setting: str, named: str, rootdir: Path) -> Callable[..., Any]:
@@ -35,7 +44,8 @@ def load(setting: str, named: str, rootdir: Path) -> Callable[..., Any]:
         for part in attribute.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:
-        raise SetupError(f"{setting}: {named} cannot be loaded: {described(error)}") from error
+        plain = f"{setting}: {named} cannot be loaded"
+        raise SetupError(f"{plain}: {described(error)}", plain=plain) from error
     if not callable(found):
         raise SetupError(f"{setting}: {named} is not callable")
     return found  # type: ignore[no-any-return]

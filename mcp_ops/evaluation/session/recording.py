@@ -8,7 +8,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,7 +33,7 @@ from mcp_ops.evaluation.session.rules import BUDGET_SPENT, SERVER_DIED, SERVER_E
 from mcp_ops.gate import ARGS_INVALID, TIME_LIMIT, TOOL_UNKNOWN, unknown_tool
 from mcp_ops.llm.references import PastCall
 from mcp_ops.text import cap, clean, one_line
-from mcp_ops.trace.events import GuardDenied, ServerAsked, ToolCall, ToolResult
+from mcp_ops.trace.events import GuardDenied, ServerAsked, StateName, ToolCall, ToolResult
 from mcp_ops.trace.ledger import Ledger
 
 CALL_SECONDS = 60.0
@@ -87,7 +86,7 @@ class RecordingSession:
         self._running: dict[int, tuple[ToolCall, asyncio.Task[Any] | None]] = {}
         self._records: dict[int, CallRecord] = {}
         self._sent: dict[str, list[int]] = {connection.name: [] for connection in connections}
-        self._said: dict[int, Answer] = {}
+        self._said: dict[int, tuple[StateName, str | None]] = {}
         self._asked_by_servers = 0
         for connection in connections:
             connection.on_asked = partial(self._note_asked, connection.name)
@@ -154,13 +153,8 @@ class RecordingSession:
         """Note a problem for each of our servers whose own record of the calls differs from the ledger."""
         for connection in self._connections:
             if connection.audit is not None:
-                sent = [self._as_said(index) for index in self._sent[connection.name]]
+                sent = [self._records[index].as_said for index in self._sent[connection.name]]
                 self.problems += _audit_problems(connection, sent)
-
-    def _as_said(self, index: int) -> CallRecord:
-        """Return the record of a call as the server answered it, before a fault changed that."""
-        record, said = self._records[index], self._said.get(index)
-        return record if said is None else replace(record, state=said.state, rule=said.rule)
 
     def _connection_for(self, name: str) -> Connection | None:
         if name in self._routes:
@@ -199,7 +193,7 @@ class RecordingSession:
         else:
             answer = self._read(connection, name, reply)
             if fault is not None:
-                self._said[index] = answer
+                self._said[index] = answer.state, answer.rule
                 answer = fault.answer(connection.name, answer, own=connection.own)
         if answer.rule == SERVER_DIED.name:
             connection.died_in = f"call {index + 1} ({one_line(name, 60)})"
@@ -246,6 +240,7 @@ class RecordingSession:
             exit_code=answer.exit_code,
             claimed=answer.claimed,
             fault=answer.fault,
+            said=self._said.get(asked.call),
         )
         self._ledger.emit(
             ToolResult(

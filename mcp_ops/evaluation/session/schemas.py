@@ -52,6 +52,11 @@ def schema_fault(schema: Mapping[str, Any], structured: object) -> str | None:
     except Exception as error:
         reason = one_line(str(error), _SHOWN) or type(error).__name__
         return f"cannot be checked: the output schema is no JSON Schema ({type(error).__name__}: {reason})"
+    except BaseException as error:
+        # A library in Rust below jsonschema panics, by no Exception, when the stack ends inside it.
+        if type(error).__name__ != "PanicException":
+            raise
+        return "cannot be checked: the output schema is no JSON Schema (RecursionError: it refers to itself)"
     finally:
         _deadline.reset(token)
     if misfit is None:

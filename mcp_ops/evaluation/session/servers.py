@@ -91,9 +91,8 @@ def _check_writes(name: str, cluster: Cluster, allowed: frozenset[str]) -> None:
         SetupError: It is not listed, or did not say which one it is.
     """
     if cluster.uid is None:
-        raise SetupError(
-            f'server "{name}" can change things, and {cluster.name} did not say which cluster it is: {cluster.reason}'
-        )
+        plain = f'server "{name}" can change things, and {cluster.name} did not say which cluster it is'
+        raise SetupError(f"{plain}: {cluster.reason}", plain=plain)
     if cluster.uid not in allowed:
         raise SetupError(
             f'server "{name}" can change things, and the cluster {cluster.name} is none of those that may be changed; '
@@ -195,7 +194,8 @@ async def _made(name: str, named: str, rootdir: Path, workspace: Path) -> Server
     try:
         server = await called(factory, workspace)
     except (Exception, SystemExit) as error:
-        raise SetupError(f'server "{name}": {named} failed: {described(error)}') from error
+        plain = f'server "{name}": {named} failed'
+        raise SetupError(f"{plain}: {described(error)}", plain=plain) from error
     if not isinstance(server, Server | MCPServer):
         raise SetupError(f'server "{name}": {named} returned {type(server).__name__}, which is no MCP server')
     return server

@@ -65,7 +65,7 @@ def _is_alone(isolate: Callable[[], None]) -> bool:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env={},
-            timeout=5,
+            timeout=30,
             check=True,
             preexec_fn=isolate,
         )

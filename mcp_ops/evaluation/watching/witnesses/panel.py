@@ -126,6 +126,13 @@ def _wrong_in(witness: Any, known: set[str]) -> str:
         return f'has the name {one_line(repr(name), 60)}; write one such as name = "tickets", in {WITNESS_NAME}'
     if name in known:
         return f'has the name "{name}", which another witness has; write another one'
+    watched = getattr(witness, "watches", ())
+    if (
+        isinstance(watched, str)
+        or not isinstance(watched, Iterable)
+        or not all(isinstance(one, str) for one in watched)
+    ):
+        return f'("{name}") watches {one_line(repr(watched), 60)}; write a tuple of names such as watches = ("desk",)'
     missing = [member for member in _LEAST_MEMBERS if not callable(getattr(witness, member, None))]
     return f'("{name}") has no function {missing[0]}' if missing else ""
 
