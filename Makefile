@@ -24,8 +24,11 @@ eval: .venv/.installed ## Run the shipped scenarios with scripted models and wri
 mutate: .venv/.installed ## Run the shipped scenarios without each rule that fires: one of them must miss it
 	$(BIN)/pytest --ops-mode=mock --ops-mutate-guards --ops-guard-coverage scenarios
 
-test: .venv/.installed ## Run the project's own tests
-	$(BIN)/pytest -n 2
+test: unit .venv/.installed ## Run the project's own tests
+	$(BIN)/pytest -n 2 -m e2e
+
+unit: .venv/.installed ## Run those that take under three minutes together
+	$(BIN)/pytest -n 2 -m "not e2e"
 
 fuzz: .venv/.installed ## Try the properties of tests/fuzz on many more inputs than in CI, for some minutes
 	$(BIN)/pytest -p no:cacheprovider -s --hypothesis-profile=fuzz tests/fuzz

@@ -41,34 +41,55 @@ def reason_without_browser() -> str | None:
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
+DRIVER_STARTS = 5
+
+
 @contextmanager
 def open_browser(width: int = 1280, height: int = 900) -> Iterator["Browser"]:
     """Start a browser with a window of the given size in CSS pixels, and stop it in the end."""
     with (
         tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as profile,
-        subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as driver,
+        _driver() as address,
+        httpx.Client(base_url=address, timeout=60, trust_env=False) as http,
     ):
+        browser = Browser(http, profile)
         try:
-            with httpx.Client(base_url=_address(driver), timeout=60, trust_env=False) as http:
-                browser = Browser(http, profile)
-                try:
-                    browser.resize(width, height)
-                    yield browser
-                finally:
-                    browser.quit()
+            browser.resize(width, height)
+            yield browser
         finally:
-            driver.terminate()
+            browser.quit()
 
 
-def _address(driver: "subprocess.Popen[bytes]") -> str:
-    said = []
+@contextmanager
+def _driver() -> Iterator[str]:
+    """Start chromedriver and yield its address.
+
+    It picks a port for IPv6 and gives up when the same port is taken for IPv4; then it is asked again.
+    """
+    for _ in range(DRIVER_STARTS):
+        with subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as driver:
+            try:
+                said = _said_at_start(driver)
+                if "started successfully on port" in said[-1]:
+                    yield f"http://127.0.0.1:{said[-1].rstrip().rstrip('.').rsplit(' ', 1)[1]}"
+                    return
+            finally:
+                driver.terminate()
+        if "port not available" not in said[-1]:
+            break
+    raise RuntimeError("chromedriver did not start: " + "".join(said))
+
+
+def _said_at_start(driver: "subprocess.Popen[bytes]") -> list[str]:
+    said = [""]
     assert driver.stdout is not None
     for line in driver.stdout:
         said.append(line.decode())
         if "started successfully on port" in said[-1]:
-            port = said[-1].rstrip().rstrip(".").rsplit(" ", 1)[1]
-            return f"http://127.0.0.1:{port}"
-    raise RuntimeError("chromedriver did not start: " + "".join(said))
+            break
+    return said
 
 
 class Browser:

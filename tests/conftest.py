@@ -3,6 +3,29 @@ from opsproject import Project, import_everything
 
 pytest_plugins = "pytester"
 
+END_TO_END = {
+    "test_docs.py",
+    "test_guard_report.py",
+    "test_mutation.py",
+    "test_operators.py",
+    "test_plugin_injection.py",
+    "test_plugin_live.py",
+    "test_plugin_mutation.py",
+    "test_plugin_redaction.py",
+    "test_plugin_results.py",
+    "test_plugin_wheel.py",
+    "test_plugin_witnesses.py",
+    "test_plugin_xdist.py",
+    "test_second_wall.py",
+}
+"""Files whose tests take seconds each."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in END_TO_END or item.path.parent.name in ("fuzz", "real_k8s"):
+            item.add_marker("e2e")
+
 
 @pytest.fixture(scope="session")
 def _everything_imported() -> None:

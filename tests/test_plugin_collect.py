@@ -90,4 +90,4 @@ def test_marks_that_a_conftest_adds_do_what_they_do_elsewhere(project: Project) 
     )
     run = project.run("-rxs")
     assert (run.code, run.counts) == (0, {"passed": 1, "skipped": 1, "xfailed": 1})
-    assert run.lines("mock: ") == ["mock: 2 scenarios: 1 passed, 1 skipped; 3 calls, 0 denied"]
+    assert run.lines("mock: ") == ["mock: 3 scenarios: 1 passed, 2 skipped; 3 calls, 0 denied"]

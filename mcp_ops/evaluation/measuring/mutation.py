@@ -63,7 +63,8 @@ def _judged(rule: str, without: Outcome) -> Mutant:
         missed = [problem for problem in missed if not (problem.path or "").startswith(ABOUT_THE_END)]
     if missed or not broken:
         return Mutant(rule, "killed" if missed else "survived")
-    return Mutant(rule, "unjudged", one_line(broken[0].quiet().message, 200))
+    why = broken[0] if without.cluster == "none" else broken[0].quiet()
+    return Mutant(rule, "unjudged", one_line(why.message, 200))
 
 
 @dataclass(frozen=True)
