@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -163,6 +164,8 @@ OPTIONS: tuple[Option, ...] = (
 """Every option, in the order of `--help` and of the documentation."""
 
 _BY_NAME = {option.name: option for option in OPTIONS}
+_KNOWN: WeakKeyDictionary[pytest.Config, dict[str, Any]] = WeakKeyDictionary()
+"""Values that were read, of each configuration: a flag and an ini key say the same for its whole life."""
 _INI_TYPE: Mapping[Kind, Any] = {"switch": "bool", "names": "linelist", "lines": "linelist"}
 if pytest.version_tuple >= (8, 4):
     # A native TOML table keeps its numbers; older versions of pytest know texts only.
@@ -208,10 +211,19 @@ def value_of(config: pytest.Config, name: str, environ: Mapping[str, str] | None
         pytest.UsageError: The value is not of the option's kind.
     """
     option = _BY_NAME[name]
+    known = _KNOWN.setdefault(config, {})
+    if option.env is not None:
+        return _value_of(config, option, os.environ if environ is None else environ)
+    if name not in known:
+        known[name] = _value_of(config, option, {})
+    return known[name]
+
+
+def _value_of(config: pytest.Config, option: Option, environ: Mapping[str, str]) -> Any:
     written = config.getoption(option.key) if option.flag else None
     source = option.flag_name
     if written is None and option.env is not None:
-        written = (os.environ if environ is None else environ).get(option.env) or None
+        written = environ.get(option.env) or None
         source = option.env
     if written is None:
         written = config.getini(option.key)

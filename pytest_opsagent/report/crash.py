@@ -15,8 +15,10 @@ def record_of_crash(report: Any, mode: str) -> Record | None:
 
     Only the worker knew the line of the file: the record names the first.
     """
+    if getattr(report, "when", "setup") in PHASES or not report.failed:
+        return None
     path, _, name = report.nodeid.partition("::")
-    if not (report.failed and name and is_scenario_file(Path(path))) or getattr(report, "when", "setup") in PHASES:
+    if not (name and is_scenario_file(Path(path))):
         return None
     return Record(
         report.nodeid,
