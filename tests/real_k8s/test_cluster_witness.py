@@ -94,7 +94,7 @@ def effects_of(outcome: Outcome) -> list[tuple[str, str, str]]:
             ["delete configmap/settings", "create configmap settings --from-literal=level=info"],
             [("changed", "configmap {ns}/settings", "deleted and created again")],
         ),
-        (["delete pod/alone --now"], [("removed", "pod {ns}/alone", "")]),
+        (["delete pod/alone --grace-period=0 --force"], [("removed", "pod {ns}/alone", "")]),
         (["create service clusterip web --tcp=80"], [("created", "service {ns}/web", "")]),
         (["delete namespace {ns} --wait=false"], [("removed", "namespace {ns}", "")]),
         (["get deployments", "get pods --output=yaml"], []),
