@@ -115,7 +115,7 @@ def measured_values(
     """
     if not (wants_coverage(item.config) or wants_mutation(item.config)):
         return None
-    from mcp_ops.evaluation.judging.trials import HARMLESS_TAG
+    from mcp_ops.evaluation.line.neighbours import HARMLESS_TAG
     from mcp_ops.evaluation.measuring.measured import Measured, fired_in
 
     mutants = item.stash[MUTANTS] if passed and MUTANTS in item.stash else []

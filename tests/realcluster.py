@@ -3,19 +3,18 @@
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 CACHE = Path(os.environ.get("OPS_K8S_HOME") or Path.home() / ".cache" / "mcp-ops" / "k8s-1.20.2")
-OLD_KUBECTL = CACHE / "root" / "usr" / "bin" / "kubectl"
+OLD_KUBECTL = CACHE / "debian" / "usr" / "bin" / "kubectl"
 """The oldest kubectl in use, 1.20."""
 SCRIPTS = Path(__file__).parent.parent / "k3d" / "no-docker"
 KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
@@ -36,7 +35,6 @@ class RealCluster:
     """What it writes: logs, kubeconfigs, audit log."""
     has_node: bool
     """Whether pods run; without root there is an API server only."""
-    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def reader(self) -> Path:
@@ -106,7 +104,7 @@ def running_cluster() -> Iterator[RealCluster]:
             started = _script(environment, "up")
             if started.returncode != 0:
                 raise NoCluster(f"the real Kubernetes does not start: {started.stderr.strip()}")
-            yield RealCluster(run, has_node=os.geteuid() == 0, environment=environment)
+            yield RealCluster(run, has_node=os.geteuid() == 0)
         finally:
             _script(environment, "down")
 
@@ -114,8 +112,3 @@ def running_cluster() -> Iterator[RealCluster]:
 def _script(environment: dict[str, str], what: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPTS / "cluster.py"), what]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-
-def has_programs() -> bool:
-    """Return whether the programs that start a cluster are on this machine."""
-    return all(shutil.which(name) for name in ("openssl", "unshare", "mount"))

@@ -32,7 +32,7 @@ stop() { say "$*"; exit 1; }
 is_built() {
   local program
   for program in "${PROGRAMS[@]}"; do [ -x "$home/bin/$program" ] || return 1; done
-  [ -x "$home/root/usr/bin/etcd" ]
+  [ -x "$home/debian/usr/bin/etcd" ]
 }
 
 # The system's apt configuration is not touched: lists, cache and sources are our own, only the mirror is the system's.
@@ -69,17 +69,17 @@ download() {
 }
 
 need_old_kubectl() {
-  if [ -x "$home/root/usr/bin/kubectl" ]; then return; fi
+  if [ -x "$home/debian/usr/bin/kubectl" ]; then return; fi
   prepare_apt
   (cd "$work" && own_apt download "$OLD_KUBECTL" && dpkg-deb --extract "$OLD_KUBECTL"_*.deb unpacked)
-  mv "$work/unpacked/usr/bin/kubectl" "$home/root/usr/bin/kubectl"
+  mv "$work/unpacked/usr/bin/kubectl" "$home/debian/usr/bin/kubectl"
   rm -rf "$work"
 }
 
 unpack() {
   local package
-  mkdir -p "$home/root" "$tree"
-  for package in "$work"/debs/*.deb; do dpkg-deb --extract "$package" "$home/root"; done
+  mkdir -p "$home/debian" "$tree"
+  for package in "$work"/debs/*.deb; do dpkg-deb --extract "$package" "$home/debian"; done
   tar --extract --gzip --file "$work"/source/kubernetes_1.20.*.orig.tar.gz --directory "$tree" --strip-components=1
 }
 
@@ -88,7 +88,7 @@ complete_the_tree() {
   local vendored inputs
   vendored=$(echo "$tree"/vendor/*/modern-go/reflect2)
   rm -f "$vendored"/*.go
-  cp "$home"/root/usr/share/gocode/src/*/modern-go/reflect2/*.go "$vendored/"
+  cp "$home"/debian/usr/share/gocode/src/*/modern-go/reflect2/*.go "$vendored/"
   cd "$tree"
   go build -o "$work/openapi-gen" ./vendor/k8s.io/kube-openapi/cmd/openapi-gen
   inputs=$(grep --recursive --files-with-matches --include='*.go' '+k8s:openapi-gen=' vendor/k8s.io/*/ pkg cmd |
@@ -114,12 +114,12 @@ compile() {
 clean_up() {
   cd "$home"
   chmod -R u+w "$work"
-  rm -rf "$work" "$home"/root/usr/lib/go-"$GO" "$home/root/usr/share"
+  rm -rf "$work" "$home"/debian/usr/lib/go-"$GO" "$home/debian/usr/share"
 }
 
 finish() {
   need_old_kubectl
-  python3 "$here/images.py" "$home/root/bin/busybox" "$home/images"
+  python3 "$here/images.py" "$home/debian/bin/busybox" "$home/images"
   say "Kubernetes $VERSION is built in $home"
   exit 0
 }
@@ -134,7 +134,7 @@ flock 9
 if is_built; then finish; fi
 rm -rf "$work"
 tree=$work/gopath/src/k8s.io/kubernetes
-export GOROOT=$home/root/usr/lib/go-$GO GOPATH=$work/gopath GOCACHE=$work/gocache GO111MODULE=off CGO_ENABLED=0 GOGC=400
+export GOROOT=$home/debian/usr/lib/go-$GO GOPATH=$work/gopath GOCACHE=$work/gocache GO111MODULE=off CGO_ENABLED=0 GOGC=400
 export PATH=$GOROOT/bin:$PATH
 prepare_apt
 download

@@ -26,7 +26,7 @@ def start_control_plane(places: Places, ports: Mapping[str, int]) -> None:
         "--log-level=warn",
         "--unsafe-no-fsync",
     ]
-    start(places, "etcd", [places.root / "usr/bin/etcd", *etcd_options])
+    start(places, "etcd", [places.debian / "usr/bin/etcd", *etcd_options])
     start(places, "kube-apiserver", [places.home / "bin/kube-apiserver", *_api_server_options(places, ports, etcd)])
     wait_for("the API server", lambda: api(places, "/readyz") == b"ok", places, "kube-apiserver")
     for name, options in (

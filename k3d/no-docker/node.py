@@ -28,7 +28,7 @@ def start_node(places: Places, ports: Mapping[str, int]) -> None:
     (folder / "cni").mkdir(parents=True, exist_ok=True)
     values = {
         "run": str(places.run),
-        "root": str(places.root),
+        "debian": str(places.debian),
         "home": str(places.home),
         "bridge": BRIDGE,
         "node_name": NODE_NAME,

@@ -27,9 +27,9 @@ class Places:
     """What a running cluster writes. It goes with the cluster."""
 
     @property
-    def root(self) -> Path:
+    def debian(self) -> Path:
         """Unpacked Debian packages."""
-        return self.home / "root"
+        return self.home / "debian"
 
     @property
     def audit_log(self) -> Path:
@@ -57,7 +57,7 @@ def places_from(environ: Mapping[str, str]) -> Places:
 def missing_programs(places: Places) -> list[str]:
     """Return what has to be there and is not."""
     built = [places.home / "bin" / name for name in (*CONTROL_PLANE[1:], "kubelet")]
-    built += [places.root / "usr" / "bin" / "etcd", places.home / "images" / "pause.tar"]
+    built += [places.debian / "usr" / "bin" / "etcd", places.home / "images" / "pause.tar"]
     found = [str(path) for path in built if not path.exists()]
     return found + [name for name in ("openssl", "kubectl") if program(name) is None]
 

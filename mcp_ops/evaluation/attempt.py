@@ -310,9 +310,7 @@ class Attempt:
 
     def _note_dead(self, connections: Sequence[Connection]) -> None:
         """A server that dies fails the item, unless the calls that this mode expects name that very rule."""
-        spec = self.setting.scenario.spec
-        live = spec.live.expect if spec.live is not None else None
-        task = spec.expect if self.setting.config.mode == "mock" else live
+        task = self.setting.scenario.spec.expected_in(self.setting.config.mode)
         patterns = [pattern for entry in (task and task.calls) or () for pattern in call_patterns(entry)]
         expected = any(SERVER_DIED.name in repr(pattern.rule) for pattern in patterns)
         for connection, target in zip(connections, self.setting.targets, strict=False):

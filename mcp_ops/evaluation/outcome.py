@@ -1,6 +1,6 @@
 """The verdict on one attempt of a scenario, in words that a report can show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -107,6 +107,11 @@ class Outcome:
         """Whether nothing but safety expectations can have failed."""
         return all(problem.kind == "safety" for problem in self.problems)
 
+    @property
+    def died(self) -> bool:
+        """Whether the provider or the network ended it."""
+        return died_of_infrastructure(self.problems)
+
     def quiet(self) -> "Outcome":
         """Return the outcome with problems that show nothing from outside, a name that is a sentence included."""
         calls = self.observed.calls if self.observed is not None else ()
@@ -120,6 +125,11 @@ class Outcome:
     def first(self) -> Problem | None:
         """Return the problem to show first: safety before everything else."""
         return next(iter(sorted_problems(self.problems)), None)
+
+
+def died_of_infrastructure(problems: Iterable[Problem]) -> bool:
+    """Return whether the provider or the network is among what went wrong."""
+    return any(problem.kind == "infrastructure" for problem in problems)
 
 
 def sorted_problems(problems: Sequence[Problem]) -> list[Problem]:

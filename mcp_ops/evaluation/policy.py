@@ -37,8 +37,8 @@ def verdict(scenario: Scenario, outcomes: Sequence[Outcome]) -> Outcome:
     needed = _needed(scenario, len(outcomes))
     if len(done) >= needed:
         return done[-1]
-    died = [outcome for outcome in outcomes if _died(outcome)]
-    missed = [outcome for outcome in outcomes if outcome.problems and not _died(outcome)]
+    died = [outcome for outcome in outcomes if outcome.died]
+    missed = [outcome for outcome in outcomes if outcome.problems and not outcome.died]
     undecided = bool(died) and len(done) + len(died) >= needed
     shown = (died if undecided or not missed else missed)[0]
     return shown if len(outcomes) == 1 else _counted(shown, len(done), len(outcomes), needed)
@@ -49,10 +49,6 @@ def _needed(scenario: Scenario, attempts: int) -> int:
     if isinstance(policy, AtLeast):
         return policy.at_least
     return 1 if policy == "any" else attempts
-
-
-def _died(outcome: Outcome) -> bool:
-    return any(problem.kind == "infrastructure" for problem in outcome.problems)
 
 
 def _counted(outcome: Outcome, done: int, attempts: int, needed: int) -> Outcome:

@@ -17,7 +17,7 @@ from mcp_ops.evaluation.judging.injection import injection_of
 from mcp_ops.evaluation.judging.judge import judge, judge_safety, nothing_checked
 from mcp_ops.evaluation.line.parse import from_dict
 from mcp_ops.evaluation.line.scenario import Scenario
-from mcp_ops.evaluation.outcome import Outcome, Problem, sorted_problems
+from mcp_ops.evaluation.outcome import Outcome, Problem, died_of_infrastructure, sorted_problems
 from mcp_ops.evaluation.session.agents import agent_of
 from mcp_ops.evaluation.session.cluster import Cluster, find_cluster, reading
 from mcp_ops.evaluation.session.extending import extension_of
@@ -199,7 +199,7 @@ class Harness:
         mode = self._config.mode
         observed = finished.observed
         read_only = all(target.read_only for target in finished.targets)
-        died = not finished.began or any(problem.kind == "infrastructure" for problem in finished.problems)
+        died = not finished.began or died_of_infrastructure(finished.problems)
         problems = [
             *finished.problems,
             *(

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from mcp_ops.evaluation.line.neighbours import HARMLESS_TAG, stands_beside
 from mcp_ops.evaluation.session.rules import RULES as HARNESS_RULES
 from mcp_ops.evidence.results import ResultRecord, Results
 from mcp_ops.gate import Rule, State
 from mcp_ops.servers.ops import RULES as OPS_RULES
 
-HARMLESS = "harmless"
-"""Tag of lines whose calls are all allowed; the id of one begins with the rule that it stands beside."""
 Standing = Literal["failing", "known failure", "no evidence", "not expected", "one-sided", "shown"]
 """failing: a scenario that expects the rule failed, or one for which the rule is to blame. known failure: one failed as
 its line says. no evidence: it fired
@@ -228,16 +227,14 @@ def _neighbours(rule: str, entries: Sequence[_Entry]) -> Iterator[_Entry]:
 
     One in which no call was let through shows nothing.
     """
-    attacked = {(entry.file, entry.line) for entry in entries if rule in entry.record.rules_seen}
+    attacks = {f"{entry.file}::{entry.line}" for entry in entries if rule in entry.record.rules_seen}
     for entry in entries:
         record = entry.record
         if not entry.passed or rule in record.rules_seen or record.calls <= record.denials:
             continue
-        if record.twin_of:
-            beside = (entry.file, record.twin_of) in attacked
-        else:
-            beside = HARMLESS in record.tags and entry.line.startswith(f"{rule}-")
-        if beside:
+        harmless = HARMLESS_TAG in record.tags
+        twin_of = f"{entry.file}::{record.twin_of}" if record.twin_of else None
+        if stands_beside(rule, entry.line, harmless=harmless, twin_of=twin_of, attacks=attacks):
             yield entry
 
 

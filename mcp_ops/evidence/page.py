@@ -31,6 +31,7 @@ def render(evidence: Evidence, written: str) -> str:
     """
     style = packed_style(*STYLES)
     return _template().render(
+        title="Evidence for guard rules",
         evidence=evidence,
         written=written,
         meanings=MEANINGS,

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mcp_ops.text import one_line
@@ -19,9 +19,12 @@ from mcp_ops.trace.markup import counted, inert
 
 
 def environment(package: str) -> Environment:
-    """Return the environment of the templates in the folder `templates` of a package."""
+    """Return the environment of the templates in the folder `templates` of a package, and of those of this one.
+
+    `head.html` wants `title`, `style` and `style_hash`.
+    """
     made = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("mcp_ops.trace")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

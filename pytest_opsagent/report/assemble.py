@@ -130,8 +130,8 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
         task_done=(report.passed and isinstance(item, ScenarioItem)) or all(each.task_done for each in outcomes),
         attempts=len(ran),
         held=sum(outcome.safety_held for outcome in ran),
-        done=sum(outcome.task_done for outcome in ran if not _died(outcome)),
-        died=sum(map(_died, ran)),
+        done=sum(outcome.task_done for outcome in ran if not outcome.died),
+        died=sum(outcome.died for outcome in ran),
         injections=len(injections),
         injections_succeeded=sum(each.succeeded for each in injections),
         injection_tasks=sum(each.task_done is not None for each in injections),
@@ -156,10 +156,6 @@ def make_record(item: pytest.Item, report: pytest.TestReport, outcomes: "Sequenc
             passed=status == "ran" and report.passed,
         ),
     )
-
-
-def _died(outcome: "Outcome") -> bool:
-    return any(problem.kind == "infrastructure" for problem in outcome.problems)
 
 
 def _status(
@@ -220,8 +216,7 @@ def _wanted_rules(item: pytest.Item, *, live: bool) -> tuple[str, ...]:
     """Return the rules that the expectations name; a live run is held against `live.expect`."""
     if not isinstance(item, ScenarioItem):
         return ()
-    spec = item.scenario.spec
-    expected = (spec.live.expect if spec.live is not None else None) if live else spec.expect
+    expected = item.scenario.spec.expected_in("live" if live else "mock")
     return () if expected is None else tuple(sorted(set(_rules(expected.model_dump(include={"calls", "denied"})))))
 
 

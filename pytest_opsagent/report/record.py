@@ -120,11 +120,12 @@ def record_of(report: Any) -> Record | None:
 
 def keep(records: list[Record], record: Record, when: str) -> None:
     """Add the record of a report; one of the teardown stands for the run that it ends, in place of that run's own."""
-    before = [number for number, each in enumerate(records) if each.nodeid == record.nodeid]
-    if when == "teardown" and before:
-        records[before[-1]] = record
-    else:
-        records.append(record)
+    if when == "teardown":
+        for number in reversed(range(len(records))):
+            if records[number].nodeid == record.nodeid:
+                records[number] = record
+                return
+    records.append(record)
 
 
 def records_with_the_worst(records: Sequence[Record], is_bad: Callable[[Record], bool]) -> list[Record]:

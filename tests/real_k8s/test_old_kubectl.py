@@ -36,9 +36,9 @@ async def test_describe_works(old: OpsContext) -> None:
 
 async def test_logs_of_a_crashing_pod_come(old: OpsContext, pods: RealCluster) -> None:
     shown = pods.until(
-        "a first crash",
+        "the pause after a crash",
         lambda: pods.kubectl("--namespace=demo", "get", "pods", "--selector=app=payments-api", "--no-headers"),
-        lambda text: "CrashLoopBackOff" in text or "Error" in text,
+        lambda text: "CrashLoopBackOff" in text,
     )
     reply = await ask(KUBECTL_LOGS, old, {"pod": shown.split()[0], "namespace": "demo"})
     assert "FATAL payments-api cannot start" in reply.text

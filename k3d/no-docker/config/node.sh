@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The node. It is process 1 of its own process and mount namespaces: whoever kills it ends containerd, the kubelet and
-# every pod, and their mounts go with it. cluster.py starts it; $run, $root, $home and $node_name come from there.
+# every pod, and their mounts go with it. cluster.py starts it; $run, $debian, $home and $node_name come from there.
 set -euo pipefail
-: "${run:?}" "${root:?}" "${home:?}" "${node_name:?}" "${snapshotter:?}"
+: "${run:?}" "${debian:?}" "${home:?}" "${node_name:?}" "${snapshotter:?}"
 
 for folder in log lib; do
   mkdir -p "$run/node/var/$folder"
@@ -13,7 +13,7 @@ mount --bind "$run/node/opt" /opt
 mount -t tmpfs tmpfs /run
 mount --make-rshared /
 
-export PATH=$root/usr/bin:$root/usr/sbin:$PATH
+export PATH=$debian/usr/bin:$debian/usr/sbin:$PATH
 socket=$run/node/containerd.sock
 containerd --config "$run/node/containerd.toml" >"$run/log/containerd" 2>&1 &
 for _ in $(seq 100); do

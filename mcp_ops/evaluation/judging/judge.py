@@ -24,7 +24,8 @@ def judge(scenario: Scenario, observed: Observed, mode: Mode, *, read_only: bool
         mode: In a live run the task expectations are those of `live.expect`; safety is always that of `expect`.
         read_only: Whether no server of the run has a tool that changes something. Then `effects` is `none` by default.
     """
-    task, root = _task_of(scenario, mode)
+    task = scenario.spec.expected_in(mode)
+    root: Path = ("expect",) if mode == "mock" else ("live", "expect")
     safety = scenario.spec.expect
     default_finish: Finish | None = "answer" if mode == "mock" else None
 
@@ -59,7 +60,7 @@ def nothing_checked(scenario: Scenario, mode: Mode, observed: Observed) -> bool:
     if mode == "mock":
         return False
     spec = scenario.spec
-    task = spec.live.expect if spec.live is not None else None
+    task = spec.expected_in(mode)
     checks_task = task is not None and checks_something(task)
     if observed.finish == "error" and not checks_task:
         return True
@@ -72,13 +73,6 @@ def checks_something(task: TaskExpectations) -> bool:
     """Return whether there is any expectation in it."""
     idle = set() if task.no_retry_after_denial else {"no_retry_after_denial"}
     return bool(task.model_fields_set - idle)
-
-
-def _task_of(scenario: Scenario, mode: Mode) -> tuple[TaskExpectations | None, Path]:
-    if mode == "mock":
-        return scenario.spec.expect, ("expect",)
-    live = scenario.spec.live
-    return (live.expect if live is not None else None), ("live", "expect")
 
 
 def _bounded(check: Callable[[Work], Iterator[Problem]]) -> list[Problem]:

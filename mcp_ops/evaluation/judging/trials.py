@@ -7,6 +7,7 @@ from typing import Literal
 from mcp_ops.evaluation.config import Mode
 from mcp_ops.evaluation.line.call_pattern import CallPattern
 from mcp_ops.evaluation.line.denials import ExpectedStop, expected_stops
+from mcp_ops.evaluation.line.neighbours import HARMLESS_TAG
 from mcp_ops.evaluation.line.scenario import Scenario, ScenarioLine
 from mcp_ops.evaluation.line.twins import expected_rules, is_attack
 from mcp_ops.evaluation.matching.fitting import call_fits
@@ -14,8 +15,6 @@ from mcp_ops.evaluation.matching.work import TooMuchWork, Work
 from mcp_ops.evaluation.observed import CallRecord
 from mcp_ops.evaluation.outcome import Outcome
 
-HARMLESS_TAG = "harmless"
-"""Tag of a line whose calls are all to be let through."""
 Side = Literal["attack", "harmless"]
 
 
@@ -71,9 +70,8 @@ def _calls(outcome: Outcome) -> Sequence[CallRecord]:
 
 def _stops(spec: ScenarioLine, mode: Mode) -> Sequence[ExpectedStop]:
     """A real model need not try the attack at all: only `live.expect` can say that it does."""
-    if mode == "mock":
-        return expected_stops(spec.expect)
-    return expected_stops(spec.live.expect) if spec.live is not None and spec.live.expect is not None else ()
+    task = spec.expected_in(mode)
+    return expected_stops(task) if task is not None else ()
 
 
 def _not_stopped(stops: Sequence[ExpectedStop], calls: Sequence[CallRecord]) -> Iterator[ExpectedStop]:

@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, model_validator
 
-from mcp_ops.evaluation.config import OPS_SERVER
+from mcp_ops.evaluation.config import OPS_SERVER, Mode
 from mcp_ops.evaluation.line.call_pattern import one_or_many
 from mcp_ops.evaluation.line.denials import expected_stops
-from mcp_ops.evaluation.line.expect import Expect, LiveExpect
+from mcp_ops.evaluation.line.expect import Expect, LiveExpect, TaskExpectations
 from mcp_ops.evaluation.line.fault_spec import FaultSpec, check_one_a_call
 from mcp_ops.evaluation.line.known_spec import Known
 from mcp_ops.evaluation.line.line_model import Given, Items, LinePart, Text, fault
@@ -210,6 +210,12 @@ class ScenarioLine(LinePart):
         if self.twin_of is not None and expected_stops(self.expect):
             raise fault("marks a harmless line, and this one expects a denial; leave one of them out", "twin_of")
         return self
+
+    def expected_in(self, mode: Mode) -> TaskExpectations | None:
+        """Return the task expectations of a mode; None when the line checks no task there."""
+        if mode == "mock":
+            return self.expect
+        return self.live.expect if self.live is not None else None
 
     @property
     def servers(self) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Coverage of rules: how often each one fired, and how often it let a harmless neighbour through."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from mcp_ops.evaluation.line.neighbours import stands_beside
 from mcp_ops.evaluation.measuring.measured import Measured, rules_in_use
 
 
@@ -28,17 +29,16 @@ def coverage(items: Sequence[Measured]) -> list[RuleUse]:
     that is tagged `harmless` and whose id begins with the rule's name and a dash. One without a call is none.
     """
     rows = []
-    attacks = {item.name: dict(item.fired) for item in items}
     for name, rule in rules_in_use(items).items():
         counts = [dict(item.fired)[name] for item in items if name in dict(item.fired)]
+        attacks = {item.name for item in items if name in dict(item.fired)}
         let_through = sum(_is_neighbour(item, name, attacks) for item in items)
         rows.append(RuleUse(name, rule.state.value, sum(counts), len(counts), let_through))
     return rows
 
 
-def _is_neighbour(item: Measured, rule: str, attacks: Mapping[str, Mapping[str, int]]) -> bool:
+def _is_neighbour(item: Measured, rule: str, attacks: Container[str]) -> bool:
     if not (item.passed and item.let_through) or rule in dict(item.fired):
         return False
-    if item.twin_of is not None:
-        return rule in attacks.get(f"{item.file}::{item.twin_of}", {})
-    return item.harmless and item.scenario.startswith(f"{rule}-")
+    twin_of = None if item.twin_of is None else f"{item.file}::{item.twin_of}"
+    return stands_beside(rule, item.scenario, harmless=item.harmless, twin_of=twin_of, attacks=attacks)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from mcp_ops.ops.wall import Start, Walled, isolation, second_wall
+from mcp_ops.ops.wall import Start, Walled, confine, isolation, second_wall
 
 _CHUNK = 65536
 _GRACE_SECONDS = 0.5
@@ -199,9 +199,7 @@ def _walled(command: Command) -> Iterator[Walled]:
 
 def _confine(isolate: Callable[[], None] | None, enter_wall: Callable[[], None], limits: Limits) -> None:
     """Runs in the child between fork and exec: nothing here may import, log or take a lock."""
-    if isolate is not None:
-        isolate()
-    enter_wall()
+    confine(isolate, enter_wall)
     _limit(limits)
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from mcp_ops.ops.wall.base import NoWall, Start, Wall, Walled
 from mcp_ops.ops.wall.bubblewrap import find_bubblewrap
 from mcp_ops.ops.wall.landlock import find_landlock
-from mcp_ops.ops.wall.network import children_network, isolation
+from mcp_ops.ops.wall.network import children_network, confine, isolation
 from mcp_ops.ops.wall.trial import holds
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Wall",
     "Walled",
     "children_network",
+    "confine",
     "describe_second_wall",
     "isolation",
     "second_wall",

@@ -37,6 +37,13 @@ def drop_privileges() -> None:
         _capset(_OF_THIS_PROCESS, _NO_CAPABILITIES)
 
 
+def confine(isolate: Callable[[], None] | None, enter_wall: Callable[[], None]) -> None:
+    """Runs in the child between fork and exec, in this order: behind the wall no namespace can be made."""
+    if isolate is not None:
+        isolate()
+    enter_wall()
+
+
 def children_network() -> Literal["isolated", "unchecked"]:
     """Say whether a child without leave for the network gets an empty network namespace on this machine."""
     return "unchecked" if isolation() is None else "isolated"

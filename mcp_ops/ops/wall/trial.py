@@ -1,13 +1,12 @@
 """Whether a wall holds, tried on real children: what a version promises is not what a machine does."""
 
 import subprocess
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from mcp_ops.ops.trusted import trusted_program
 from mcp_ops.ops.wall.base import Start, Wall
-from mcp_ops.ops.wall.network import isolation
+from mcp_ops.ops.wall.network import confine, isolation
 
 _INSIDE = Path(__file__)
 _OUTSIDE = _INSIDE.parent.parent / "trusted.py"
@@ -39,12 +38,5 @@ def _run(wall: Wall, program: str, *arguments: str) -> "subprocess.CompletedProc
             cwd="/",
             timeout=_SECONDS,
             check=False,
-            preexec_fn=partial(_confine, isolation(), walled.enter),
+            preexec_fn=partial(confine, isolation(), walled.enter),
         )
-
-
-def _confine(isolate: Callable[[], None] | None, enter: Callable[[], None]) -> None:
-    """Runs in the child, in the order of every other child."""
-    if isolate is not None:
-        isolate()
-    enter()
