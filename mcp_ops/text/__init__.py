@@ -11,10 +11,12 @@ from mcp_ops.text.cleaning import (
     clean,
     clean_value,
     inert,
+    is_plain,
     one_line,
     quoted_block,
 )
 from mcp_ops.text.redaction import Redactor, SearchedText, find_value, searched
+from mcp_ops.text.secret import Secret
 from mcp_ops.text.spellings import Encoding, needles
 
 __all__ = [
@@ -23,11 +25,13 @@ __all__ = [
     "Encoding",
     "Redactor",
     "SearchedText",
+    "Secret",
     "cap",
     "clean",
     "clean_value",
     "find_value",
     "inert",
+    "is_plain",
     "needles",
     "one_line",
     "quoted_block",

@@ -1,12 +1,18 @@
 """Finding secret values in texts, and writing labels in their place."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from mcp_ops.text.binary import Hexadecimal, Unpacked
 from mcp_ops.text.readings import Joined, Reading, Span, Unescaped, WithoutEntities
 from mcp_ops.text.spellings import Encoding, needles
+
+_CUT = re.compile(r"…|(?:\n|\\+n)?\[\d+ of \d+ bytes cut\](?:\n|\\+n)?")
+"""What `one_line` and `cap` write where they leave something out, and that in JSON."""
+_LEAST_PIECE = 4
+"""Fewest characters of a value that are hidden where a cut left no more of it."""
 
 
 class SearchedText:
@@ -75,21 +81,22 @@ class Redactor:
     """Replaces values by their labels, in every encoding that `find_value` knows.
 
     A value in something compressed takes all of that with it, and one in a dump the rest of its row. A text in which a
-    value stands that cannot be placed becomes the label.
+    value stands that cannot be placed becomes the label. Where a text was cut before it came here, what the cut left of
+    a value, its beginning before the cut or its end behind it, is replaced too.
     """
 
-    labels: Mapping[str, str]
+    labels: Mapping[str, str] = field(repr=False)
     """Value to label; `{"s3cr3t-value": "canary-1"}` writes `<redacted:canary-1>`."""
 
     def text(self, text: str) -> str:
         """Return `text` with each value replaced."""
-        if len(text) < self._shortest:
-            return text
-        for value, label in self._longest_first:
-            for _, spelling in needles(value):
-                if spelling in text:
-                    text = text.replace(spelling, f"<redacted:{label}>")
-        return self._without_hidden(text)
+        if len(text) >= self._shortest:
+            for value, label in self._longest_first:
+                for _, spelling in needles(value):
+                    if spelling in text:
+                        text = text.replace(spelling, f"<redacted:{label}>")
+            text = self._without_hidden(text)
+        return self._without_pieces(text) if self.labels and ("…" in text or "bytes cut]" in text) else text
 
     def value(self, value: object) -> object:
         """Return a JSON value with every string in it, keys included, redacted."""
@@ -112,6 +119,33 @@ class Redactor:
         text = _replaced(text, spans)
         still = SearchedText(text)
         return next((f"<redacted:{label}>" for value, label in hidden if still.encoding_of(value)), text)
+
+    def _without_pieces(self, text: str) -> str:
+        spans: list[tuple[int, int, str]] = []
+        for cut in _CUT.finditer(text):
+            start, end = cut.span()
+            before = [
+                (start - len(piece), start, label)
+                for label, spelling, place in self._pieces.get(text[max(0, start - _LEAST_PIECE) : start], ())
+                if text.endswith(piece := spelling[: place + _LEAST_PIECE], 0, start)
+            ]
+            behind = [
+                (end, end + len(piece), label)
+                for label, spelling, place in self._pieces.get(text[end : end + _LEAST_PIECE], ())
+                if text.startswith(piece := spelling[place:], end)
+            ]
+            spans += [max(found, key=lambda span: span[1] - span[0]) for found in (before, behind) if found]
+        return _replaced(text, spans) if spans else text
+
+    @cached_property
+    def _pieces(self) -> Mapping[str, Sequence[tuple[str, str, int]]]:
+        """Label, spelling and place of every shortest piece of every spelling."""
+        pieces: dict[str, list[tuple[str, str, int]]] = {}
+        for value, label in self._longest_first:
+            for _, spelling in needles(value):
+                for place in range(len(spelling) - _LEAST_PIECE + 1):
+                    pieces.setdefault(spelling[place : place + _LEAST_PIECE], []).append((label, spelling, place))
+        return pieces
 
     @cached_property
     def same_in_json(self) -> bool:
