@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from mcp_types import CallToolResult
 from pydantic import ValidationError
 
-from mcp_ops.gate.reply import Result, executed, stopped, to_mcp
+from mcp_ops.gate.reply import Hide, Result, executed, nothing_to_hide, stopped, to_mcp
 from mcp_ops.gate.rules import ARGS_INVALID, GUARD_ERROR, TOOL_ERROR, TOOL_UNKNOWN, Denied, Refuse, Rule, State
-from mcp_ops.gate.tool import MAX_REPLY_BYTES, Arguments, Tool
+from mcp_ops.gate.tool import MAX_REPLY_BYTES, Arguments, Guarded, Tool
 from mcp_ops.text import one_line
 
 C = TypeVar("C")
@@ -54,42 +54,62 @@ async def call(
     *,
     refuse: Refuse,
     audit: Audit | None = None,
+    hide: Hide = nothing_to_hide,
 ) -> CallToolResult:
     """Answer one call. Never raises for what a caller sent: a denial is data."""
     raw = {} if arguments is None else arguments
     tool = tools.get(name)
+    limit = tool.max_reply_bytes if tool else MAX_REPLY_BYTES
     if tool is None:
-        result = stopped(TOOL_UNKNOWN, unknown_tool(name, tools))
+        result = rehearsed(stopped(TOOL_UNKNOWN, unknown_tool(name, tools)), refuse)
     else:
-        result = await _decide_and_run(tool, raw, context, replace(refuse, let_through=[]))
-    if refuse.rehearse and result.rule is not None and result.rule.name in refuse.off:
-        result = _rehearsed(result.rule)
+        result = await decide_and_run(tool, raw, context, refuse)
+    reply = to_mcp(result, limit, hide)
+    if tool is not None and tool.output is not None and result.rule is None and not refuse.rehearse:
+        try:
+            tool.output.model_validate(reply.structured_content)
+        except ValidationError:
+            log.exception("what %s returned does not fit its output schema", name)
+            result = stopped(TOOL_ERROR, f"{name} made a result that does not fit its own output schema")
+            reply = to_mcp(result, limit, hide)
     if audit is not None:
         audit(AuditRecord(name, raw, result.state, result.rule.name if result.rule else None))
-    return to_mcp(result, tool.max_reply_bytes if tool else MAX_REPLY_BYTES)
+    return reply
 
 
-async def _decide_and_run(tool: Tool[Any, C, Any], raw: Mapping[str, Any], context: C, refuse: Refuse) -> Result:
+async def decide_and_run(asked: Guarded[Any, C, Any], raw: Mapping[str, Any], context: C, refuse: Refuse) -> Result:
+    """Take arguments to a result: through the model, the guard and the runner. Never raises for what a caller sent."""
+    return rehearsed(await _decide_and_run(asked, raw, context, replace(refuse, let_through=[])), refuse)
+
+
+async def _decide_and_run(asked: Guarded[Any, C, Any], raw: Mapping[str, Any], context: C, refuse: Refuse) -> Result:
     try:
-        arguments = tool.arguments.model_validate(_without_nulls(tool.arguments, raw))
+        arguments = asked.arguments.model_validate(_without_nulls(asked.arguments, raw))
     except ValidationError as error:
-        return stopped(ARGS_INVALID, _invalid_arguments(tool, error))
+        return stopped(ARGS_INVALID, _invalid_arguments(asked, error))
     try:
-        plan = tool.guard(arguments, context, refuse)
+        plan = asked.guard(arguments, context, refuse)
     except Denied as denied:
         return stopped(denied.rule, denied.reason, denied.hint)
     except Exception:
-        log.exception("the guard of %s failed", tool.name)
-        return stopped(GUARD_ERROR, f"the guard of {tool.name} could not judge this call")
+        log.exception("the guard of %s failed", asked.name)
+        return stopped(GUARD_ERROR, f"the guard of {asked.name} could not judge this call")
     if refuse.rehearse and refuse.let_through:
         return _rehearsed(refuse.let_through[0])
     try:
-        return await tool.run(plan, context, refuse.leaving_out)
+        return await asked.run(plan, context, refuse.leaving_out)
     except Denied as denied:
         return stopped(denied.rule, denied.reason, denied.hint)
     except Exception:
-        log.exception("%s failed", tool.name)
-        return stopped(TOOL_ERROR, f"{tool.name} stopped with an unexpected error")
+        log.exception("%s failed", asked.name)
+        return stopped(TOOL_ERROR, f"{asked.name} stopped with an unexpected error")
+
+
+def rehearsed(result: Result, refuse: Refuse) -> Result:
+    """Return a result; in a rehearsal, one that only a switched-off rule stopped becomes executed."""
+    if refuse.rehearse and result.rule is not None and result.rule.name in refuse.off:
+        return _rehearsed(result.rule)
+    return result
 
 
 def _rehearsed(rule: Rule) -> Result:
@@ -109,8 +129,8 @@ def unknown_tool(name: str, tools: Collection[str]) -> str:
     return f"there is no tool {one_line(name, 60)!r}{guess}"
 
 
-def _invalid_arguments(tool: Tool[Any, Any, Any], error: ValidationError) -> str:
-    known = list(tool.arguments.model_fields)
+def _invalid_arguments(asked: Guarded[Any, Any, Any], error: ValidationError) -> str:
+    known = list(asked.arguments.model_fields)
     faults = []
     for fault in error.errors(include_url=False, include_context=False)[:3]:
         where = ".".join(str(part) for part in fault["loc"])
@@ -123,7 +143,7 @@ def _invalid_arguments(tool: Tool[Any, Any, Any], error: ValidationError) -> str
             faults.append(f"{where!r} is missing")
         else:
             faults.append(f"{where!r}: {_lower_first(fault['msg'])}, got {one_line(_BRIEF.repr(fault['input']), 60)}")
-    return f"{'; '.join(faults)}; {tool.name} takes {', '.join(known)}"
+    return f"{'; '.join(faults)}; {asked.name} takes {', '.join(known) or 'nothing'}"
 
 
 def _lower_first(message: str) -> str:

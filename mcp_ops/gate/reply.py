@@ -1,15 +1,23 @@
 """The reply of a tool call: built in one place, read back in one place."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from mcp_types import CallToolResult, TextContent
 
 from mcp_ops.gate.rules import Rule, State
-from mcp_ops.text import cap, clean, clean_value
+from mcp_ops.text import Capped, cap, clean, clean_value
 
 DENIED_PREFIX = "GUARD DENIED: "
+
+Hide = Callable[[object], object]
+"""Takes what must not be shown out of a JSON value that was cleaned: a server's own credential, whoever echoes it."""
+
+
+def nothing_to_hide(value: object) -> object:
+    """Return a value as it is."""
+    return value
 
 
 @dataclass(frozen=True)
@@ -44,13 +52,14 @@ def stopped(rule: Rule, reason: str, hint: str | None = None) -> Result:
     return Result(rule.state, reason, rule, rule.hint if hint is None else hint)
 
 
-def to_mcp(result: Result, limit: int) -> CallToolResult:
+def to_mcp(result: Result, limit: int, hide: Hide = nothing_to_hide) -> CallToolResult:
     """Clean, cap and wrap a result as the pinned reply. `limit` is in bytes of UTF-8."""
     if result.rule is not None:
-        return _stopped_to_mcp(result, result.rule, limit)
-    capped = cap(clean(result.text), limit, keep=result.keep)
+        text, structured = refusal(result, result.rule, limit, hide)
+        return CallToolResult(content=[TextContent(text=text)], structured_content=structured, is_error=True)
+    capped = shown(result, limit, hide)
     structured = {
-        **cast("dict[str, Any]", clean_value(result.data)),
+        **cast("dict[str, Any]", hide(clean_value(result.data))),
         "state": State.EXECUTED.value,
         "truncated": capped.truncated or result.cut_at_source is not None,
         "full_length": max(capped.full_length, result.cut_at_source or 0),
@@ -58,11 +67,17 @@ def to_mcp(result: Result, limit: int) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=capped.text)], structured_content=structured)
 
 
-def _stopped_to_mcp(result: Result, rule: Rule, limit: int) -> CallToolResult:
-    reason = cap(clean(result.text), limit - len(DENIED_PREFIX)).text
+def shown(result: Result, limit: int, hide: Hide = nothing_to_hide) -> Capped:
+    """Return the text of a result as it may be sent."""
+    return cap(cast("str", hide(clean(result.text))), limit, keep=result.keep)
+
+
+def refusal(result: Result, rule: Rule, limit: int, hide: Hide = nothing_to_hide) -> tuple[str, dict[str, Any]]:
+    """Return text and structured content of a result that carries `rule`."""
+    reason = cap(cast("str", hide(clean(result.text))), limit - len(DENIED_PREFIX)).text
     prefix = DENIED_PREFIX if result.state is State.DENIED else rule.name.replace(".", "_") + ": "
     structured = {"state": result.state.value, "rule": rule.name, "reason": reason, "hint": clean(result.hint)}
-    return CallToolResult(content=[TextContent(text=prefix + reason)], structured_content=structured, is_error=True)
+    return prefix + reason, structured
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,15 @@ GUARD_ERROR = Rule(
 TOOL_ERROR = Rule("tool.error", State.FAILED, "The tool raised an unexpected error after it was allowed.")
 TIME_LIMIT = Rule("time.limit", State.FAILED, "The tool did not finish within its time.", "Ask for less.")
 
+RESOURCE_UNKNOWN = Rule(
+    "resource.unknown", State.FAILED, "The server has no resource at this address.", "Read a listed resource."
+)
+PROMPT_UNKNOWN = Rule("prompt.unknown", State.FAILED, "The server has no prompt of this name.", "Take a listed prompt.")
+
 GATE_RULES = (TOOL_UNKNOWN, ARGS_INVALID, GUARD_ERROR, TOOL_ERROR, TIME_LIMIT)
 """The rules that every server has."""
+RESOURCE_RULES = (RESOURCE_UNKNOWN, PROMPT_UNKNOWN)
+"""The further rules of a server with resources and prompts."""
 
 
 def can_be_switched_off(rule: Rule) -> bool:
