@@ -1,4 +1,4 @@
-"""A stdio connection to an MCP server: exact environment, exit code, end of standard error, and no orphans.
+"""A stdio connection to an MCP server.
 
 The SDK's own client adds variables to the server's environment, hides the exit code, and leaves the server's children
 alive when it closes.
@@ -6,13 +6,9 @@ alive when it closes.
 
 import asyncio
 import logging
-import os
-import signal
-import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO
 
 import anyio
@@ -27,6 +23,15 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from mcp_ops.evaluation.session.process import (
+    CHUNK,
+    EXIT_SECONDS,
+    LAST_WORDS_SECONDS,
+    ChildServer,
+    Process,
+    ended,
+    read_pipe,
+)
 from mcp_ops.text import one_line
 
 log = logging.getLogger(__name__)
@@ -37,13 +42,7 @@ MAX_SKIPPED_BYTES = 64 << 20
 """A server that sends more than this without a line end, after that, is cut off."""
 TOO_LARGE = -32050
 """Code of the error that stands for a message which was too long to be read."""
-EXIT_SECONDS = 2.0
-"""How long a server may take to end after its input was closed, and again after it was told to."""
 
-_CHUNK = 1 << 16
-_STDERR_BYTES = 2000
-_POLL_SECONDS = 0.01
-_LAST_WORDS_SECONDS = 0.5
 _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 _Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -52,34 +51,14 @@ _Outgoing = MemoryObjectSendStream[SessionMessage]
 _FromClient = MemoryObjectReceiveStream[SessionMessage]
 
 
-def kill_group(group: int) -> None:
-    """Kill every process of a process group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
 @dataclass
-class StdioServer:
+class StdioServer(ChildServer):
     """A server that is started as a child process and speaks JSON-RPC, one message a line."""
 
-    command: Sequence[str]
-    env: Mapping[str, str]
-    """The whole environment."""
-    cwd: Path | None = None
-    end_group: Callable[[int], None] = kill_group
-    """Called with the server's process group once the server itself has ended."""
-    exit_code: int | None = None
-    """Set when it has ended; negative for a signal."""
     stray: list[str] = field(default_factory=list)
     """The first lines on its standard output that were no messages."""
-    _errors: bytes = b""
     _closed_output: bool = False
     _unanswered: set[RequestId] = field(default_factory=set)
-
-    @property
-    def last_words(self) -> str:
-        """The end of what it wrote to its standard error, cleaned, on one line."""
-        return one_line(self._errors.decode("utf-8", "replace").strip().replace("\n", " / "), 600)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[tuple[_Incoming, _Outgoing]]:
@@ -88,38 +67,14 @@ class StdioServer:
         Raises:
             OSError: The program cannot be started.
         """
-        process = self._start()
-        try:
-            async with self._attached(process) as streams:
-                yield streams
-        finally:
-            if process.poll() is None:
-                process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(EXIT_SECONDS)
-            self.exit_code = process.returncode
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None:
-                    pipe.close()
-            self.end_group(process.pid)
-
-    def _start(self) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            list(self.command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(self.env),
-            cwd=self.cwd,
-            start_new_session=True,
-            bufsize=0,
-        )
+        async with self._running(talks=True) as process, self._attached(process) as streams:
+            yield streams
 
     @asynccontextmanager
-    async def _attached(self, process: "subprocess.Popen[bytes]") -> AsyncIterator[tuple[_Incoming, _Outgoing]]:
+    async def _attached(self, process: Process) -> AsyncIterator[tuple[_Incoming, _Outgoing]]:
         to_client, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, from_client = anyio.create_memory_object_stream[SessionMessage](0)
-        pipes = [await _read_pipe(process.stdout), await _read_pipe(process.stderr)]
+        pipes = [await read_pipe(process.stdout), await read_pipe(process.stderr)]
         feed = await _WritePipe.on(process.stdin)
         tasks = [
             asyncio.create_task(self._read_errors(pipes[1][0])),
@@ -133,12 +88,12 @@ class StdioServer:
             await self._ask_to_end(process)
         except Exception:
             if self._closed_output:
-                await _ended(process, _LAST_WORDS_SECONDS)
+                await ended(process, LAST_WORDS_SECONDS)
             raise
         finally:
             if process.poll() is None:
                 process.kill()
-            await asyncio.wait(tasks[:1], timeout=_LAST_WORDS_SECONDS)
+            await asyncio.wait(tasks[:1], timeout=LAST_WORDS_SECONDS)
             for stream in (incoming, outgoing, to_client, from_client):
                 stream.close()
             for task in tasks:
@@ -148,15 +103,15 @@ class StdioServer:
             feed.abort()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _ask_to_end(self, process: "subprocess.Popen[bytes]") -> None:
-        if not await _ended(process, EXIT_SECONDS):
+    async def _ask_to_end(self, process: Process) -> None:
+        if not await ended(process, EXIT_SECONDS):
             process.terminate()
-            await _ended(process, EXIT_SECONDS)
+            await ended(process, EXIT_SECONDS)
 
     async def _read_messages(self, output: asyncio.StreamReader, to_client: _ToClient) -> None:
         lines = _Lines()
         async with to_client:
-            while chunk := await output.read(_CHUNK):
+            while chunk := await output.read(CHUNK):
                 with suppress(*_GONE):
                     for line in lines.ended_in(chunk):
                         for message in self._messages(line):
@@ -192,8 +147,8 @@ class StdioServer:
             return None
 
     async def _read_errors(self, errors: asyncio.StreamReader) -> None:
-        while chunk := await errors.read(_CHUNK):
-            self._errors = (self._errors + chunk)[-_STDERR_BYTES:]
+        while chunk := await errors.read(CHUNK):
+            self._keep_error(chunk)
 
     async def _write_messages(self, feed: "_WritePipe", from_client: _FromClient, to_client: _ToClient) -> None:
         try:
@@ -235,23 +190,6 @@ class _Lines:
                 self._begun.clear()
                 self._too_long = True
                 yield None
-
-
-async def _ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
-    """Wait until a process has ended, at most so long."""
-    deadline = anyio.current_time() + seconds
-    while process.poll() is None:
-        if anyio.current_time() >= deadline:
-            return False
-        await asyncio.sleep(_POLL_SECONDS)
-    return True
-
-
-async def _read_pipe(pipe: IO[bytes] | None) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
-    return reader, transport
 
 
 class _WritePipe(asyncio.BaseProtocol):
