@@ -24,8 +24,7 @@ from endpoint import (
     stall_after,
 )
 
-from mcp_ops.agent.protocol import Malformed, parse_turn
-from mcp_ops.agent.schema import TURN_SCHEMA
+from mcp_ops.agent import TURN_SCHEMA, Malformed, parse_turn
 from mcp_ops.llm import Message, OpenRouterLLM, Reply, RetryPolicy
 
 pytestmark = pytest.mark.covers("A19")
@@ -323,3 +322,8 @@ def test_the_body_is_plain_json() -> None:
     body = OpenRouterLLM("http://localhost/v1", "m")._body([Message("user", "ü \u2028")], None)
     assert json.loads(body)["messages"] == [{"role": "user", "content": "ü \u2028"}]
     assert body.isascii()
+
+
+@pytest.mark.parametrize("base_url", ["http://localhost", "http://localhost/", "http://localhost//"])
+def test_a_base_url_without_a_path_is_asked_at_its_root(base_url: str) -> None:
+    assert str(OpenRouterLLM(base_url, "m")._sender.url) == "http://localhost/chat/completions"

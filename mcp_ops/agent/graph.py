@@ -5,21 +5,23 @@
     reason -- answer, error --> finalize
     act -- budget of calls spent --> finalize
 
-What differs between runs (session, model, tools) goes through `config["configurable"]`, so that one compiled graph
-serves every run, also on other event loops.
+How the model is asked is the protocol's business, and when calls end is the budget's. What differs between runs
+(session, protocol, budget) goes through `config["configurable"]`, so that one compiled graph serves every run, also on
+other event loops.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from mcp_ops.agent.prompt import Exchange, build_prompt, system_message
-from mcp_ops.agent.protocol import Malformed, Turn, parse_turn
-from mcp_ops.agent.schema import turn_schema
-from mcp_ops.agent.session import AgentInput, AgentOutput, ToolInfo
-from mcp_ops.llm.base import Message, ModelError, Reply
+from mcp_ops.agent.policies.budget import Budget
+from mcp_ops.agent.protocols import TurnProtocol, protocol_for
+from mcp_ops.agent.protocols.base import Answered
+from mcp_ops.agent.session import AgentInput, AgentOutput
+from mcp_ops.agent.turns import Exchange, Malformed, Turn
+from mcp_ops.llm.base import ModelError
 from mcp_ops.trace.events import LlmRequest, LlmResponse, PromptMessage
 
 if TYPE_CHECKING:
@@ -54,8 +56,8 @@ class State(TypedDict):
 @dataclass(frozen=True)
 class _Run:
     given: AgentInput
-    system: Message
-    schema: Mapping[str, Any]
+    protocol: TurnProtocol
+    budget: Budget
 
 
 async def run_agent(given: AgentInput) -> AgentOutput:
@@ -65,40 +67,29 @@ async def run_agent(given: AgentInput) -> AgentOutput:
         ModelError: Of kind `script` only: the mock script does not fit the run. Every other error of a model is
             an outcome.
     """
-    tools = await given.session.list_tools()
-    run = _Run(given, *_introduction(tuple(_Listed(tool.name, tool.description, tool.input_schema) for tool in tools)))
+    return await _run(given, Budget(given.max_calls))
+
+
+async def run_command_line_agent(given: AgentInput) -> AgentOutput:
+    """Work on a task as `run_agent` does; when the budget is spent the model is asked once more, without tools.
+
+    Its answer is the run's answer. Calls that it asks for all the same go to the session, which denies them, and the
+    run ends with `max_steps`.
+
+    Raises:
+        ModelError: Of kind `script` only.
+    """
+    return await _run(given, Budget(given.max_calls, last_turn=True))
+
+
+async def _run(given: AgentInput, budget: Budget) -> AgentOutput:
+    run = _Run(given, protocol_for(given.model, await given.session.list_tools(), given.context), budget)
     start: State = {"task": given.task, "history": (), "steps": 0, "done": False, "answer": None, "error": None}
     # Per call at most one malformed turn, the turn itself and its act; our own limits fire first.
     config: RunnableConfig = {"configurable": {"run": run}, "recursion_limit": 4 * given.max_calls + 16}
     with _no_langsmith():
         end = await _compiled().ainvoke(start, config)
     return _output(end)
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """A tool as it was listed. Two are equal when they have the very same schema object."""
-
-    name: str
-    description: str
-    input_schema: Mapping[str, Any]
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.description, id(self.input_schema)))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Listed)
-            and self.input_schema is other.input_schema
-            and (self.name, self.description) == (other.name, other.description)
-        )
-
-
-@lru_cache(maxsize=16)
-def _introduction(tools: tuple[_Listed, ...]) -> tuple[Message, Mapping[str, Any]]:
-    """Return the system message and the schema of a turn, which are the same for every run with the same tools."""
-    roster = [ToolInfo(tool.name, tool.description, tool.input_schema) for tool in tools]
-    return system_message(roster), turn_schema({tool.name: tool.input_schema for tool in tools})
 
 
 def _output(end: dict[str, Any]) -> AgentOutput:
@@ -138,34 +129,27 @@ def _run_of(config: "RunnableConfig") -> _Run:
 
 
 async def _reason(state: State, config: "RunnableConfig") -> dict[str, Any]:
-    run = _run_of(config)
-    prompt = build_prompt(run.system, state["task"], state["history"])
-    number = len(state["history"])
-    sent = [PromptMessage(role=message.role, content=message.content) for message in prompt.messages]
-    run.given.emit(LlmRequest(turn=number, messages=sent, dropped=prompt.dropped))
+    run, history = _run_of(config), state["history"]
+    question = run.protocol.question(state["task"], history, last=run.budget.last_words(state["steps"]))
+    number = len(history)
+    sent = [PromptMessage(role=message.role, content=message.content) for message in question.messages]
+    run.given.emit(LlmRequest(turn=number, messages=sent, dropped=question.dropped))
     started = time.perf_counter()
     try:
-        reply = await run.given.model.complete(prompt.messages, schema=run.schema)
+        answered = await question.ask()
     except ModelError as error:
         if error.kind == "script":
             raise
         return {"error": Failure(str(error), error.infrastructure)}
-    turn = _read(reply)
-    run.given.emit(_response(number, reply, turn, (time.perf_counter() - started) * 1000))
-    return {"history": (*state["history"], Exchange(reply.text, turn))}
+    run.given.emit(_response(number, answered, (time.perf_counter() - started) * 1000))
+    return {"history": (*history, answered.exchange)}
 
 
-def _read(reply: Reply) -> Turn | Malformed:
-    turn = parse_turn(reply.text)
-    if isinstance(turn, Malformed) and reply.finish_reason == "length":
-        return Malformed("the reply ran into the length limit and was cut; write a shorter one")
-    return turn
-
-
-def _response(number: int, reply: Reply, turn: Turn | Malformed, milliseconds: float) -> LlmResponse:
+def _response(number: int, answered: Answered, milliseconds: float) -> LlmResponse:
+    reply, turn = answered.reply, answered.exchange.turn
     return LlmResponse(
         turn=number,
-        text=reply.text,
+        text=answered.exchange.reply,
         malformed=turn.reason if isinstance(turn, Malformed) else None,
         model=reply.model,
         finish_reason=reply.finish_reason,
@@ -194,11 +178,11 @@ async def _act(state: State, config: "RunnableConfig") -> dict[str, Any]:
     """Make the calls of the last turn in order; a denial does not stop the rest."""
     *before, last = state["history"]
     calls = last.turn.calls if isinstance(last.turn, Turn) else ()
-    given = _run_of(config).given
-    observations = [await given.session.call_tool(call.tool, call.args) for call in calls]
+    run = _run_of(config)
+    observations = [await run.given.session.call_tool(call.tool, call.args) for call in calls]
     steps = state["steps"] + len(observations)
     history = (*before, replace(last, observations=tuple(observations)))
-    return {"history": history, "steps": steps, "done": steps >= given.max_calls}
+    return {"history": history, "steps": steps, "done": run.budget.ends(before=state["steps"], after=steps)}
 
 
 async def _after_act(state: State) -> Literal["reason", "finalize"]:

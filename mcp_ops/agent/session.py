@@ -4,17 +4,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcp_ops.llm.base import Model
+from mcp_ops.llm.base import Model, NativeModel
 from mcp_ops.trace.events import Finish, Payload
 
 
 @dataclass(frozen=True)
+class ToolHints:
+    """What a server says of the danger of a tool; None where it says nothing."""
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+
+
+@dataclass(frozen=True)
 class ToolInfo:
-    """A tool as the agent's prompt shows it."""
+    """A tool as its server listed it."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
+    title: str = ""
+    hints: ToolHints = ToolHints()
+    server: str = ""
+    """Name of the server that lists it."""
+    own: bool = False
+    """The server ships here: its hints are its gate's own class of the tool."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +62,15 @@ class AgentInput:
 
     task: str
     session: ToolSession
-    model: Model
+    model: Model | NativeModel
+    """With native tool calls or without: the agent speaks the protocol that fits it."""
     emit: Callable[[Payload], None]
     """Takes the model events (`LlmRequest`, `LlmResponse`) that the agent writes."""
     max_calls: int = 8
-    """After so many calls the model is not asked again."""
+    """After so many calls the model is not asked again, or once more without tools."""
+    context: Sequence[str] = ()
+    """Further data that the task may need, such as a list of repositories. It stands in the system message, cleaned,
+    marked as data, and within a byte budget."""
 
 
 @dataclass(frozen=True)

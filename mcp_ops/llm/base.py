@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant"]
 
@@ -52,6 +52,105 @@ class Model(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool that a model with native tool calls may call."""
+
+    name: str
+    """As the agent knows it. A provider that does not take it is sent another name; replies name this one."""
+    description: str
+    input_schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NativeCall:
+    """A call as a model asked for it."""
+
+    id: str
+    """Names the call towards the provider; unique in its reply."""
+    name: str
+    arguments: Mapping[str, Any] | None
+    """None when they cannot be read."""
+    unreadable: str = ""
+    """Why not, as the rest of a sentence that begins with "the arguments"."""
+    written: str = ""
+    """What the model wrote in their place."""
+
+
+@dataclass(frozen=True)
+class UserTurn:
+    """Words of the user, or of the agent on the user's behalf."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ModelTurn:
+    """An earlier reply of the model."""
+
+    text: str
+    calls: tuple[NativeCall, ...] = ()
+    kept: tuple[Mapping[str, Any], ...] = ()
+    """`NativeReply.kept` of that reply."""
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """What came back from one call."""
+
+    id: str
+    name: str
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class ResultsTurn:
+    """What came back from all calls of the `ModelTurn` before, in their order."""
+
+    results: tuple[CallResult, ...]
+    note: str = ""
+    """What the agent adds, after the results."""
+
+
+ConversationTurn = UserTurn | ModelTurn | ResultsTurn
+"""One step of a conversation with native tool calls."""
+
+
+@dataclass(frozen=True)
+class NativeReply(Reply):
+    """What a model said and asked for, and what it cost."""
+
+    calls: tuple[NativeCall, ...] = ()
+    cut: bool = False
+    """The reply ran into a limit of length."""
+    kept: tuple[Mapping[str, Any], ...] = ()
+    """Parts in the provider's own form, such as signed reasoning, that it wants to see again unchanged."""
+
+
+@runtime_checkable
+class NativeModel(Protocol):
+    """A chat model whose provider takes tools and returns calls of them."""
+
+    @property
+    def name(self) -> str:
+        """How reports name it."""
+        ...
+
+    async def converse(self, system: str, turns: Sequence[ConversationTurn], tools: Sequence[ToolSpec]) -> NativeReply:
+        """Answer a conversation.
+
+        Args:
+            system: The system message.
+            turns: The conversation, oldest first.
+            tools: What may be called; without any the model can only answer.
+
+        Raises:
+            ModelError: No usable reply came back.
+        """
+        ...
+
+
 ModelErrorKind = Literal["auth", "payment", "rate_limit", "server", "timeout", "network", "refused", "empty", "script"]
 """Why there is no reply. `rate_limit`, `server`, `timeout` and `network` are infrastructure: not the model's fault."""
 
@@ -59,10 +158,12 @@ ModelErrorKind = Literal["auth", "payment", "rate_limit", "server", "timeout", "
 class ModelError(Exception):
     """No usable reply. The message is one sentence without any secret in it."""
 
-    def __init__(self, kind: ModelErrorKind, message: str, *, attempts: int = 1) -> None:
+    def __init__(self, kind: ModelErrorKind, message: str, *, attempts: int = 1, field: str = "") -> None:
         super().__init__(message)
         self.kind = kind
         self.attempts = attempts
+        self.field = field
+        """The field of the request that the provider names as the wrong one."""
 
     @property
     def infrastructure(self) -> bool:

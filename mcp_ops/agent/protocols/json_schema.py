@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_ops.agent.protocol import MAX_CALLS_A_TURN
+from mcp_ops.agent.turns import MAX_CALLS_A_TURN
 
 _THOUGHT: Mapping[str, Any] = {"type": "string", "maxLength": 500}
 _ANY_ARGUMENTS: Mapping[str, Any] = {"type": "object"}
@@ -21,6 +21,11 @@ def turn_schema(tools: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     several = {"type": "array", "items": call, "minItems": 1, "maxItems": MAX_CALLS_A_TURN}
     kinds = {"action": call, "finish": {"type": "string"}, "actions": several}
     return {"anyOf": [_closed({"thought": _THOUGHT, kind: value}) for kind, value in kinds.items()]}
+
+
+def answer_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a turn that may only be an answer."""
+    return _closed({"thought": _THOUGHT, "finish": {"type": "string"}})
 
 
 def _call_schema(name: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,20 +6,15 @@ blocks. What could be read in two ways is not read at all: it is malformed, and 
 """
 
 import json
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
+from mcp_ops.agent.turns import MAX_CALLS_A_TURN, Malformed, RequestedCall, Turn
+from mcp_ops.llm import strict_json
 from mcp_ops.text import one_line
 
 MAX_REPLY_CHARACTERS = 262_144
 """A longer reply is not read."""
-MAX_DEPTH = 64
-"""Deepest nesting of a reply, in levels."""
-MAX_CALLS_A_TURN = 32
-"""Most calls that one reply may ask for."""
 
 EXPECTED = '{"thought": "…", "action": {"tool": "…", "args": {…}}} or {"thought": "…", "finish": "…"}'
 """The two usual shapes of a turn, as a sentence shows them."""
@@ -28,31 +23,6 @@ _TURN_KEYS = ("thought", "action", "actions", "finish")
 _CALL_KEYS = ("tool", "args")
 _THINK_TAGS = ("think", "thinking")
 _FENCE = "```"
-
-
-@dataclass(frozen=True)
-class RequestedCall:
-    """A call that a model asked for."""
-
-    tool: str
-    args: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Turn:
-    """A well-formed reply: calls, or an answer, never both."""
-
-    thought: str
-    calls: tuple[RequestedCall, ...] = ()
-    finish: str | None = None
-
-
-@dataclass(frozen=True)
-class Malformed:
-    """A reply that is no turn."""
-
-    reason: str
-    """One sentence: what is wrong and what to write instead."""
 
 
 class _Fault(ValueError):
@@ -78,7 +48,6 @@ def _object(text: str) -> dict[str, Any]:
     value = _load(body)
     if not isinstance(value, dict):
         raise _Fault(f"the reply is JSON but {_kind(value)}; write one object: {EXPECTED}")
-    _check_depth(value)
     return value
 
 
@@ -105,34 +74,11 @@ def _unfenced(body: str) -> str:
 
 def _load(body: str) -> Any:
     try:
-        return json.loads(body, object_pairs_hook=_without_duplicates, parse_constant=_no_constant, parse_float=_finite)
+        return strict_json.loads(body)
     except json.JSONDecodeError as error:
         raise _Fault(_syntax_fault(body, error)) from None
-    except RecursionError:
-        raise _Fault(_too_deep()) from None
-    except _Fault:
-        raise
-    except ValueError:
-        raise _Fault("the reply holds a number with too many digits; write it as a string") from None
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _Fault(f"the key {one_line(twice, 40)!r} stands twice in one object; write each key once")
-    return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise _Fault(f"{name} is no JSON number; leave the argument out or write a number")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise _Fault(f"the number {one_line(digits, 40)} is too large")
-    return number
+    except strict_json.Ambiguous as why:
+        raise _Fault(str(why)) from None
 
 
 def _syntax_fault(body: str, error: json.JSONDecodeError) -> str:
@@ -153,20 +99,6 @@ def _syntax_fault(body: str, error: json.JSONDecodeError) -> str:
         return "a comma stands before a closing bracket; leave the trailing comma out"
     where = f"line {error.lineno}, column {error.colno}"
     return f"the reply is not valid JSON at {where}; write double quotes and no comments"
-
-
-def _check_depth(value: dict[str, Any]) -> None:
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        inside = (item for holder in level for item in (holder.values() if isinstance(holder, dict) else holder))
-        level = [item for item in inside if isinstance(item, dict | list)]
-        if not level:
-            return
-    raise _Fault(_too_deep())
-
-
-def _too_deep() -> str:
-    return f"the reply is nested deeper than {MAX_DEPTH} levels; write a flat object"
 
 
 def _turn(value: Mapping[str, Any]) -> Turn:
