@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: done. 1: done, and it found problems. 2: the command line is wrong, in one sentence on stderr. 130: Ctrl-C.
     """
     args = build_parser().parse_args(argv)
+    args.words = sys.argv[1:] if argv is None else list(argv)
     try:
         command = importlib.import_module(f"mcp_ops.cli.{args.command}")
         status: int = command.run(args)

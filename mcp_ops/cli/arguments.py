@@ -1,6 +1,7 @@
 """The command line of `mcp-ops`, without anything behind it."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -11,7 +12,9 @@ from mcp_ops.trace.detail import Detail
 PAGE = Path("trace.html")
 RUNS = Path("runs")
 EVIDENCE = Path("evidence")
+TOOL_CLASSES = ("read_only", "mutating", "destructive")
 SCENARIOS = Path("scenarios/scenarios.jsonl")
+HTTP_PORT = 3333
 
 
 class _Parser(argparse.ArgumentParser):
@@ -26,6 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _serve(commands)
     _run(commands)
+    _agent(commands)
     _report(commands)
     _demo(commands)
     _evidence(commands)
@@ -41,16 +45,46 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _serve(commands: Any) -> None:
-    serve = commands.add_parser("serve", help="serve guarded tools to an MCP client over stdin and stdout")
-    serve.add_argument("server", choices=["ops"], help="which server")
-    _workspace(serve)
-    _cluster(serve)
-    _guards(serve)
-    serve.add_argument(
+    serve = commands.add_parser(
+        "serve",
+        help="serve guarded tools to an MCP client over stdin and stdout, or over HTTP on this machine",
+        description="Serves guarded tools to an MCP client over stdin and stdout, or with --http to clients on this "
+        "machine. MCP_HTTP_TOKEN is a bearer token that HTTP callers have to send; without it every user and program "
+        "of this machine may call.",
+    )
+    servers = serve.add_subparsers(
+        dest="server", required=True, metavar="SERVER", help="which server", parser_class=_Parser
+    )
+    _serve_ops(servers)
+    _serve_github(servers)
+
+
+def _serve_ops(servers: Any) -> None:
+    ops = servers.add_parser("ops", help="files, a read-only shell, and a cluster that can only be read")
+    _workspace(ops)
+    _cluster(ops)
+    _guards(ops)
+    ops.add_argument(
         "--require-second-wall",
         action="store_true",
         help="do not start where neither Landlock nor bubblewrap confines child processes",
     )
+    _http(ops)
+
+
+def _serve_github(servers: Any) -> None:
+    github = servers.add_parser(
+        "github",
+        help="repositories of GitHub, and issues where they may be opened",
+        description="GITHUB_TOKEN is the credential, or GITHUB_APP_ID, GITHUB_APP_INSTALLATION_ID and "
+        "GITHUB_APP_PRIVATE_KEY or GITHUB_APP_PRIVATE_KEY_FILE. GITHUB_REPOS lists what may be read, "
+        "GITHUB_WRITE_REPOS where issues may be opened (owner/repo,owner/other), GITHUB_API_URL is the address of an "
+        "Enterprise server. No .env file is read.",
+    )
+    github.add_argument(
+        "--extended", action="store_true", help="read every repository that the token sees, not only those listed"
+    )
+    _http(github)
 
 
 def _run(commands: Any) -> None:
@@ -75,6 +109,44 @@ def _run(commands: Any) -> None:
     run.add_argument("--max-calls", type=_positive, default=8, metavar="N", help="most tool calls (default: 8)")
     run.add_argument("--json", action="store_true", help="print one JSON object instead of the answer's text")
     _runs(run)
+
+
+def _agent(commands: Any) -> None:
+    agent = commands.add_parser(
+        "agent",
+        help="let a model work on one task with the tools of MCP servers; writes are confirmed by you",
+        description="Lets a model work on one task with the tools of MCP servers. Progress goes to stderr, the answer "
+        "to stdout, the trace to DIR/<run id>/trace.jsonl. ANTHROPIC_API_KEY or OPENAI_API_KEY is the model's key; "
+        "with both, LLM_PROVIDER says anthropic or openai. LLM_MODEL names the model. GITHUB_TOKEN and the other "
+        "GITHUB_ variables are for the GitHub server only. Exit status: 0 an answer, 1 no answer, 2 a wrong command "
+        "line, 3 an answer but a write was declined because nobody could be asked, 130 Ctrl-C.",
+    )
+    agent.add_argument("task", metavar="TASK", help="what the agent is asked to do")
+    agent.add_argument(
+        "--server",
+        action="append",
+        metavar="[NAME=]COMMAND",
+        help="a command that serves MCP over stdin and stdout; github (the default) and ops ARGUMENT... are the "
+        "servers of mcp-ops serve; may be repeated",
+    )
+    agent.add_argument("--max-steps", type=_between(1, 30), default=8, metavar="N", help="most tool calls, 1 to 30 (8)")
+    agent.add_argument("--max-writes", type=_between(0, 30), default=3, metavar="N", help="most confirmed writes (3)")
+    agent.add_argument(
+        "--yes", action="store_true", help="confirm the writes of github and ops, but none that destroys something"
+    )
+    agent.add_argument(
+        "--yes-tool", action="append", default=[], metavar="NAME", help="confirm this tool's calls; may be repeated"
+    )
+    agent.add_argument(
+        "--tool-class",
+        action="append",
+        default=[],
+        type=_tool_class,
+        metavar="NAME=CLASS",
+        help="what a tool is, whatever it says: read_only, mutating or destructive; may be repeated",
+    )
+    agent.add_argument("--json", action="store_true", help="print one JSON object instead of the answer's text")
+    _runs(agent)
 
 
 def _report(commands: Any) -> None:
@@ -134,6 +206,14 @@ def _cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kube-context", "--context", metavar="NAME", help="the context of the kubeconfig")
 
 
+def _http(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--http", action="store_true", help="serve over HTTP, at http://HOST:PORT/mcp")
+    parser.add_argument(
+        "--port", metavar="PORT", help=f"with --http: 0 takes a free one (default: MCP_HTTP_PORT, else {HTTP_PORT})"
+    )
+    parser.add_argument("--host", metavar="HOST", help="with --http: 127.0.0.1 (the default) or ::1, no other address")
+
+
 def _runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=Path, default=RUNS, metavar="DIR", help=f"where traces go (default: {RUNS})")
 
@@ -154,3 +234,20 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return number
+
+
+def _between(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return value
+
+    return number
+
+
+def _tool_class(text: str) -> tuple[str, str]:
+    name, _, said = text.rpartition("=")
+    if not name or said not in TOOL_CLASSES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=CLASS with a class of {', '.join(TOOL_CLASSES)}")
+    return name, said

@@ -14,15 +14,17 @@ from mcp_ops.ops.guards.allowed import SHIPPED
 from mcp_ops.ops.guards.secret_names import DEFAULT
 from mcp_ops.ops.guards.shell.options import Option, Program
 from mcp_ops.servers.ops import (
-    RULES,
     BadExtension,
     Extension,
     children_network,
     describe_second_wall,
     load_extension,
 )
+from mcp_ops.servers.rules import OWN_RULES, all_rules
 
 _WIDTH = 100
+_HARNESS = "harness"
+"""Whose rule it is when no server has it."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,7 +47,7 @@ def guard_tables(extension: Extension | None = None) -> dict[str, Any]:
     secret_names = DEFAULT if extension is None else extension.secret_names
     allowed = SHIPPED if extension is None else extension.allowed
     return {
-        "rules": [_rule(rule) for rule in (*RULES, *HARNESS_RULES)],
+        "rules": [_rule(rule) for rule in (*all_rules(), *HARNESS_RULES)],
         "secret_names": [{"pattern": name.pattern, "but_not": list(name.but_not)} for name in secret_names.names],
         "copy_suffixes": list(secret_names.copy_suffixes),
         "programs": [_program(program) for program in allowed.programs.values()],
@@ -55,10 +57,12 @@ def guard_tables(extension: Extension | None = None) -> dict[str, Any]:
     }
 
 
-def _rule(rule: Rule) -> dict[str, str]:
+def _rule(rule: Rule) -> dict[str, Any]:
+    servers = [name for name, rules in OWN_RULES.items() if rule in rules]
     return {
         "rule": rule.name,
         "state": rule.state.value,
+        "servers": servers or [_HARNESS],
         "meaning": rule.meaning,
         "hint": rule.hint,
         "stands_for": rule.stands_for,
@@ -82,7 +86,7 @@ def _spelled(option: Option) -> str:
 def _text(tables: dict[str, Any]) -> Iterator[str]:
     yield "Rules"
     for rule in tables["rules"]:
-        yield f"  {rule['rule']:<28} {rule['state']}"
+        yield f"  {rule['rule']:<28} {rule['state']:<12} {', '.join(rule['servers'])}"
         yield from _wrapped(rule["meaning"])
         yield from _wrapped(f"-> {rule['hint']}" if rule["hint"] else "")
     yield from ("", "Secret names (compared without regard to case, on every part of a path)")
@@ -107,8 +111,11 @@ def _wrapped(text: str) -> Sequence[str]:
 
 
 def _markdown(tables: dict[str, Any]) -> Iterator[str]:
-    rules = [(_code(rule["rule"]), rule["state"], rule["meaning"], rule["hint"]) for rule in tables["rules"]]
-    yield from _table("Rules", ("Rule", "State", "Meaning", "What the model is told to do instead"), rules)
+    rules = [
+        (_code(rule["rule"]), ", ".join(rule["servers"]), rule["state"], rule["meaning"], rule["hint"])
+        for rule in tables["rules"]
+    ]
+    yield from _table("Rules", ("Rule", "Server", "State", "Meaning", "What the model is told to do instead"), rules)
     yield from ("## What each refusal answers, and what it does not stop", "")
     for rule in tables["rules"]:
         if rule["stands_for"]:

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 import time
@@ -10,21 +9,20 @@ from pathlib import Path
 
 from mcp_ops.agent.graph import run_agent
 from mcp_ops.agent.session import AgentInput, AgentOutput
-from mcp_ops.cli import complain
+from mcp_ops.cli.answer import print_answer
 from mcp_ops.cli.errors import CommandError, reason
 from mcp_ops.cli.provider import Provider, choose_provider
 from mcp_ops.evaluation.config import OPS_SERVER, Limits, RunConfig
 from mcp_ops.evaluation.session.cluster import find_cluster
 from mcp_ops.evaluation.session.connection import connected
+from mcp_ops.evaluation.session.process import kill_group
 from mcp_ops.evaluation.session.recording import RecordingSession
 from mcp_ops.evaluation.session.servers import server_targets
-from mcp_ops.evaluation.session.stdio import kill_group
 from mcp_ops.evaluation.watching.canaries import collect, environment_canaries
 from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.llm.mock import MockLLM, ScriptError
 from mcp_ops.ops.guards.secret_names import DEFAULT
 from mcp_ops.servers.ops import TOOLS, children_network, create_server, describe_second_wall, load_extension
-from mcp_ops.text import Redactor, clean, quoted_block
 from mcp_ops.trace.events import RunFinish, RunStart
 from mcp_ops.trace.ledger import Ledger
 from mcp_ops.trace.writer import TraceWriter
@@ -47,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         ledger = Ledger(writer, echo=sys.stderr)
         ledger.set_redactor(canaries.redactor)
         output = asyncio.run(_work(args.task, workspace, config, provider, ledger))
-    _print(output, writer, canaries.redactor, as_json=args.json)
+    print_answer(output, writer, canaries.redactor, as_json=args.json)
     return 0 if output.finish == "answer" else 1
 
 
@@ -116,17 +114,3 @@ async def _ask(given: AgentInput) -> AgentOutput:
     if isinstance(given.model, MockLLM) and given.model.unused and output.finish == "answer":
         return AgentOutput("error", error=f"the script has entries left after the answer: {given.model.unused}")
     return output
-
-
-def _print(output: AgentOutput, writer: TraceWriter, redactor: Redactor, *, as_json: bool) -> None:
-    """Print the answer on stdout; on stderr where the trace is, and why there is no answer."""
-    answer = None if output.answer is None else redactor.text(clean(redactor.text(output.answer)))
-    error = None if output.error is None else redactor.text(output.error)
-    if as_json:
-        told = {"run_id": writer.run_id, "trace": str(writer.path), "finish": output.finish}
-        sys.stdout.write(json.dumps({**told, "answer": answer, "error": error}) + "\n")
-    elif answer is not None:
-        sys.stdout.write(quoted_block(answer, "| ") + "\n")
-    if output.finish != "answer":
-        complain(error or "the calls were spent before there was an answer")
-    complain(f"the trace is {writer.path}")
