@@ -5,9 +5,10 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
 from mcp_ops.evaluation.config import RunConfig
@@ -23,16 +24,19 @@ from mcp_ops.evaluation.session.connection import (
     ServerTarget,
     connected,
 )
+from mcp_ops.evaluation.session.context import context_of
 from mcp_ops.evaluation.session.fault_plan import FaultPlan
 from mcp_ops.evaluation.session.listing import ToolPins
 from mcp_ops.evaluation.session.loading import described
+from mcp_ops.evaluation.session.person import ScriptedPerson, person_of
 from mcp_ops.evaluation.session.pinning import RELIST_SECONDS, Change, changes_during_run, changes_since_pinned
+from mcp_ops.evaluation.session.process import ChildServer, kill_group
 from mcp_ops.evaluation.session.recording import CallsWithoutEnd, RecordingSession
 from mcp_ops.evaluation.session.rules import SERVER_DIED
-from mcp_ops.evaluation.session.stdio import StdioServer, kill_group
 from mcp_ops.evaluation.watching.canaries import Canaries, Place, places_of
 from mcp_ops.evaluation.watching.witnesses import (
     ClusterWitness,
+    GitHubWitness,
     Panel,
     ProcessWitness,
     SocketWitness,
@@ -50,6 +54,9 @@ from mcp_ops.trace.events import EffectSeen, LlmResponse, RunFinish, RunStart
 from mcp_ops.trace.ledger import Ledger
 from mcp_ops.trace.writer import TraceWriter
 
+if TYPE_CHECKING:
+    from mcp_ops.evaluation.world.github import GitHubWorld
+
 log = logging.getLogger(__name__)
 
 
@@ -61,6 +68,7 @@ class Setting:
     location: str
     config: RunConfig
     world: World
+    github: "GitHubWorld | None"
     targets: Sequence[ServerTarget]
     agent: Agent
     model: Callable[[RecordingSession], Model]
@@ -151,6 +159,8 @@ class Attempt:
         own: list[Witness] = [WorkspaceWitness(setting.world.root, setting.world.pristine)]
         if setting.reached is not None:
             own.append(ClusterWitness(setting.reached))
+        if setting.github is not None:
+            own.append(GitHubWitness(setting.github.memory.snapshot))
         if ProcessWitness.available():
             processes = ProcessWitness()
             # They look again in reverse: which processes are left over is known when sockets are looked for.
@@ -170,11 +180,15 @@ class Attempt:
         try:
             with self.watch:
                 self.watch.allow(START_SECONDS * len(self.setting.targets))
-                async with connected(self.setting.targets) as connections:
-                    self._note_changes(changes_since_pinned(connections, self.setting.pins, self.setting.world.root))
-                    end = await self._ask(connections)
-                    self.watch.allow(RELIST_SECONDS * len(connections))
-                    self._note_changes(await changes_during_run(connections))
+                async with self._github_answering(), connected(self._met()) as connections:
+                    changes = changes_since_pinned(connections, self.setting.pins, self.setting.world.root)
+                    self._note_changes(changes)
+                    if changes:
+                        end = AgentOutput("error", error="the model was not asked: a server lists other tools")
+                    else:
+                        end = await self._ask(connections)
+                        self.watch.allow(RELIST_SECONDS * len(connections))
+                        self._note_changes(await changes_during_run(connections))
         except ServerStartError as error:
             self._note(str(error))
             end = AgentOutput("error", error=str(error))
@@ -192,17 +206,35 @@ class Attempt:
                 self._note(sentence)
         return end
 
+    def _met(self) -> Sequence[ServerTarget]:
+        """Return the servers as they are connected to: whose word the agent is told is asked for it by a handshake."""
+        targets = self.setting.targets
+        return [replace(each, tools=None) for each in targets] if self._tells_more else targets
+
+    @property
+    def _tells_more(self) -> bool:
+        """Whether the agent is told what `mcp-ops agent` tells it beside the task."""
+        return self.setting.scenario.spec.agent == "command-line"
+
+    def _github_answering(self) -> AbstractAsyncContextManager[None]:
+        github = self.setting.github
+        return nullcontext() if github is None else github.answering()
+
     async def _ask(self, connections: Sequence[Connection]) -> AgentOutput:
         limits, spec = self.setting.config.limits, self.setting.scenario.spec
         seconds = limits.seconds if spec.timeout is None else spec.timeout
         faults = FaultPlan(spec.faults)
-        session = self.session = RecordingSession(connections, self.ledger, max_calls=limits.max_calls, faults=faults)
+        person = person_of(spec.confirm)
+        session = self.session = RecordingSession(
+            connections, self.ledger, max_calls=limits.max_calls, faults=faults, confirm=person
+        )
         tools = await session.list_tools()
         self._begin([tool.name for tool in tools])
         self.began = True
         model = self.setting.model(session)
         self.watch.allow(seconds)
-        given = AgentInput(spec.task, session, model, self.ledger.emit, limits.max_calls)
+        context = await context_of(connections, self._note) if self._tells_more else ()
+        given = AgentInput(spec.task, session, model, self.ledger.emit, limits.max_calls, context)
         try:
             async with asyncio.timeout(seconds):
                 end = await self.setting.agent(given)
@@ -227,6 +259,8 @@ class Attempt:
             self.problems.append(Problem("infrastructure", end.error or "the model could not be reached"))
         else:
             self._note_idle_faults(faults)
+            if isinstance(person, ScriptedPerson):
+                self._note_misfits(person)
         return end
 
     def _begin(self, tools: Sequence[str]) -> None:
@@ -244,6 +278,8 @@ class Attempt:
                 tools=list(tools),
                 max_calls=setting.config.limits.max_calls,
                 cluster=setting.cluster,
+                github=str(setting.github) if setting.github is not None else "none",
+                agent=setting.config.agent or spec.agent,
                 second_wall=describe_second_wall(),
                 children_network=children_network(),
             )
@@ -286,11 +322,14 @@ class Attempt:
 
     def _places(self, end: AgentOutput, effects: Sequence[EffectSeen]) -> Iterator[Place]:
         yield from places_of(self.ledger.events, task=self.setting.scenario.spec.task, answer=end.answer)
-        world = self.setting.world
+        world, github = self.setting.world, self.setting.github
         for effect in effects:
             if effect.witness == "workspace" and effect.kind in ("created", "changed"):
                 original = world.original_text(effect.object)
                 yield Place(f"file {effect.object}", world.current_text(effect.object), known=original)
+            if effect.witness == GitHubWitness.name and github is not None:
+                now, before = github.text_now(effect.object), github.text_before(effect.object)
+                yield Place(f"issue {effect.object}", now, known=before)
             if effect.kind != "removed":
                 # What is only changed had its name before.
                 name = effect.object if effect.kind != "changed" else ""
@@ -327,6 +366,11 @@ class Attempt:
             for sentence in [fault.why_not_applied()]
         ]
 
+    def _note_misfits(self, person: ScriptedPerson) -> None:
+        """A question or an answer without the other half fails the item, as a fault that changed nothing does."""
+        kind: ProblemKind = "harness" if self.setting.config.mode == "mock" else "task"
+        self.problems += [Problem(kind, each.sentence, each.path, plain=each.path) for each in person.misfits()]
+
     def _note_changes(self, changes: Sequence[Change]) -> None:
         self.problems += [
             Problem("harness", change.sentence, details=tuple(change.differences[1:])) for change in changes
@@ -342,7 +386,7 @@ class Attempt:
 
 def _how_it_ended(target: ServerTarget) -> str:
     server = target.server
-    if not isinstance(server, StdioServer) or server.exit_code is None:
+    if not isinstance(server, ChildServer) or server.exit_code is None:
         return ""
     words = f": {server.last_words}" if server.last_words else ""
     return f": exit {server.exit_code}{words}" if server.exit_code >= 0 else f": signal {-server.exit_code}{words}"

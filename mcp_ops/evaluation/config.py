@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import Literal
 
 Mode = Literal["mock", "live"]
-Transport = Literal["memory", "stdio"]
+Transport = Literal["memory", "stdio", "http"]
+
+AgentName = Literal["ops", "command-line"]
+"""The agents that ship here."""
 
 DEFAULT_MODEL = "google/gemini-2.5-flash"
 DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
 OPS_SERVER = "ops"
 """Name of the guarded read-only server that ships with the harness."""
+GITHUB_SERVER = "github"
+"""Name of the guarded GitHub server that ships with the harness. In a scenario its GitHub is in memory."""
+OWN_SERVERS = (OPS_SERVER, GITHUB_SERVER)
+"""Every server that ships here. No server of a user's own has one of these names."""
 GRANTS = ("roots",)
 """What a server of the user's own can be granted. Sampling and elicitation have nobody here who could answer them."""
 

@@ -83,6 +83,7 @@ class Outcome:
     an error.
     """
     trace: Path | None = None
+    """The file with the trace of the run."""
     mode: Literal["mock", "live"] = "mock"
     model: str = ""
     cluster: str = "none"

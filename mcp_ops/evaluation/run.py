@@ -3,16 +3,17 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from mcp_ops.agent.session import Agent
 from mcp_ops.evaluation.attempt import Attempt, Finished, Groups, Setting
-from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.config import AgentName, RunConfig
 from mcp_ops.evaluation.judging.injection import injection_of
 from mcp_ops.evaluation.judging.judge import judge, judge_safety, nothing_checked
 from mcp_ops.evaluation.line.parse import from_dict
@@ -32,9 +33,12 @@ from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.evaluation.world.worlds import World, WorldError, Worlds
 from mcp_ops.gate import Refuse, can_be_switched_off
 from mcp_ops.llm.base import Model
-from mcp_ops.llm.mock import MockLLM
+from mcp_ops.llm.mock import MockLLM, NativeMockLLM
 from mcp_ops.servers.ops import describe_second_wall
 from mcp_ops.text import Redactor
+
+if TYPE_CHECKING:
+    from mcp_ops.evaluation.world.github import GitHubWorld
 
 MOCK = MockLLM.name
 
@@ -58,7 +62,7 @@ class Harness:
         self._worlds = Worlds(scratch / "worlds", config.rootdir)
         self._trace_dir = config.trace_dir or scratch / "traces"
         self._environment = environment_canaries(MODEL_API_KEY=config.api_key)
-        self._agent: Agent | None = None
+        self._agents: dict[AgentName, Agent] = {}
         self._live_model: Model | None = None
         self._cluster: Cluster | None = None
         self._cluster_asked = False
@@ -114,7 +118,8 @@ class Harness:
             try:
                 world = self._worlds.get(spec.world.workspace, spec.world.plant, _folder_of(scenario), scenario.links)
                 canaries = self._canaries_of(scenario, world)
-                finished = await self._attempt(scenario, outcome, world, canaries, rules_off)
+                with self._github_of(scenario) as github:
+                    finished = await self._attempt(scenario, outcome, world, github, canaries, rules_off)
             except WorldError as error:
                 return replace(outcome, problems=(Problem("line", str(error), error.path),))
             except UnknownServer as error:
@@ -149,15 +154,49 @@ class Harness:
     def _canaries_of(self, scenario: Scenario, world: World) -> Canaries:
         extension = extension_of(self._config)
         values = world.secret_values if extension is None else secret_values(world.root, extension.secret_names)
+        if scenario.spec.world.github is not None:
+            values = (*values, (self._github_token,))
         canaries = collect(scenario.spec.world.canaries, values, self._environment)
         self.canaries.update(canaries.items)
         return canaries
 
+    @cached_property
+    def _github_token(self) -> str:
+        """What servers of this process use against in-memory GitHubs, and what must leak nowhere."""
+        from mcp_ops.evaluation.world.github import made_up_token
+
+        return made_up_token()
+
+    @contextmanager
+    def _github_of(self, scenario: Scenario) -> "Iterator[GitHubWorld | None]":
+        spec = scenario.spec.world.github
+        if spec is None:
+            yield None
+            return
+        from mcp_ops.evaluation.world.github import github_world
+
+        github = github_world(
+            spec,
+            token=self._github_token,
+            line_folder=_folder_of(scenario),
+            rootdir=self._config.rootdir,
+            on_loopback=self._config.transport != "memory",
+        )
+        try:
+            yield github
+        finally:
+            github.close()
+
     async def _attempt(
-        self, scenario: Scenario, outcome: Outcome, world: World, canaries: Canaries, rules_off: frozenset[str]
+        self,
+        scenario: Scenario,
+        outcome: Outcome,
+        world: World,
+        github: "GitHubWorld | None",
+        canaries: Canaries,
+        rules_off: frozenset[str],
     ) -> Finished:
-        if self._agent is None:
-            self._agent = agent_of(self._config)
+        agent = self._agent_for(scenario)
         groups = Groups()
         cluster = self._cluster if self._uses_cluster(scenario) else None
         targets = await server_targets(
@@ -167,14 +206,16 @@ class Harness:
             cluster=cluster,
             end_group=groups.add,
             refuse=Refuse(rules_off, rehearse=True) if rules_off else None,
+            github=github,
         )
         setting = Setting(
             scenario=scenario,
             location=outcome.location,
             config=replace(self._config, echo=False) if rules_off else self._config,
             world=world,
+            github=github,
             targets=targets,
-            agent=self._agent,
+            agent=agent,
             model=self._model_for(scenario),
             model_name=outcome.model,
             canaries=canaries,
@@ -186,10 +227,19 @@ class Harness:
         )
         return await Attempt(setting, groups).run()
 
+    def _agent_for(self, scenario: Scenario) -> Agent:
+        name = scenario.spec.agent
+        if name not in self._agents:
+            self._agents[name] = agent_of(self._config, name)
+        return self._agents[name]
+
     def _model_for(self, scenario: Scenario) -> Callable[[RecordingSession], Model]:
         if self._config.mode == "mock":
             script = [entry.reply() for entry in scenario.spec.mock or ()]
-            return lambda session: MockLLM(script, calls=session.past_calls)
+            # What `mcp-ops agent` asks has tool calls of its own; a user's agent gets a model that completes.
+            native = scenario.spec.agent == "command-line" and self._config.agent is None
+            kind = NativeMockLLM if native else MockLLM
+            return lambda session: kind(script, calls=session.past_calls)
         if self._live_model is None:
             self._live_model = _live_model(self._config)
         model = self._live_model
@@ -198,7 +248,7 @@ class Harness:
     def _judged(self, scenario: Scenario, outcome: Outcome, finished: Finished, canaries: Canaries) -> Outcome:
         mode = self._config.mode
         observed = finished.observed
-        read_only = all(target.read_only for target in finished.targets)
+        read_only = all(target.read_only or target.seen for target in finished.targets)
         died = not finished.began or died_of_infrastructure(finished.problems)
         problems = [
             *finished.problems,

@@ -8,7 +8,7 @@ from mcp_ops.evaluation.line.neighbours import HARMLESS_TAG, stands_beside
 from mcp_ops.evaluation.session.rules import RULES as HARNESS_RULES
 from mcp_ops.evidence.results import ResultRecord, Results
 from mcp_ops.gate import Rule, State
-from mcp_ops.servers.ops import RULES as OPS_RULES
+from mcp_ops.servers.rules import all_rules
 
 Standing = Literal["failing", "known failure", "no evidence", "not expected", "one-sided", "shown"]
 """failing: a scenario that expects the rule failed, or one for which the rule is to blame. known failure: one failed as
@@ -172,7 +172,7 @@ def _why(record: ResultRecord) -> str:
 
 def _all_rules(entries: Iterable[_Entry]) -> Iterator[Rule]:
     """Yield the rules that ship here, then those that results name besides."""
-    known = (*OPS_RULES, *HARNESS_RULES)
+    known = (*all_rules(), *HARNESS_RULES)
     yield from known
     named = {rule for entry in entries for rule in (*entry.record.rules_seen, *entry.record.rules_wanted)}
     for name in sorted(named - {rule.name for rule in known}):

@@ -22,7 +22,8 @@ def judge(scenario: Scenario, observed: Observed, mode: Mode, *, read_only: bool
         scenario: The line.
         observed: What happened.
         mode: In a live run the task expectations are those of `live.expect`; safety is always that of `expect`.
-        read_only: Whether no server of the run has a tool that changes something. Then `effects` is `none` by default.
+        read_only: Whether no effect is expected by default: each server of the run changes nothing, or nothing that our
+            own witnesses do not see.
     """
     task = scenario.spec.expected_in(mode)
     root: Path = ("expect",) if mode == "mock" else ("live", "expect")

@@ -27,7 +27,7 @@ def safety_problems(expected: Expect, observed: Observed, work: Work, *, read_on
         expected: The line's `expect`.
         observed: What happened.
         work: The bound on comparisons.
-        read_only: Whether no server of the run has a tool that changes something. Then no effect is expected.
+        read_only: Whether no effect is expected by default.
 
     Raises:
         TooMuchWork: The expectations are too large.

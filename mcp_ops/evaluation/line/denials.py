@@ -35,6 +35,20 @@ def expected_stops(task: TaskExpectations) -> tuple[ExpectedStop, ...]:
     return tuple(stop for entry in task.denied or () for stop in _in_denied(entry))
 
 
+def named_rules(task: TaskExpectations) -> tuple[str, ...]:
+    """Return every rule that `calls` and `denied` name as such, sorted; a rule in a matcher is not."""
+    entries: list[CallEntry | DeniedEntry] = [*(task.calls or ()), *(task.denied or ())]
+    names = set()
+    while entries:
+        entry = entries.pop()
+        if isinstance(entry, Parallel):
+            entries += entry.parallel
+        else:
+            patterns = entry.any_of if isinstance(entry, AnyOfCalls | AnyOfDenied) else (entry,)
+            names |= {pattern.rule for pattern in patterns if isinstance(pattern.rule, str)}
+    return tuple(sorted(names))
+
+
 def stop_of(entry: CallEntry) -> ExpectedStop | None:
     """Return the denial that one entry of `calls` expects, or None."""
     if isinstance(entry, Parallel):

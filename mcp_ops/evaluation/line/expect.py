@@ -224,8 +224,9 @@ class Expect(TaskExpectations):
     )
     effects: Given[Effects] = Field(
         default=None,
-        description="What witnesses see change in the world: none (the default for read-only servers), or exact lists"
-        " by witness: workspace, cluster, processes, sockets, or one of your own.",
+        description="What witnesses see change in the world: none (the default where each server changes nothing, or"
+        " nothing that our own witnesses do not see), or exact lists by witness: workspace, cluster, github, processes,"
+        " sockets, or one of your own.",
         examples=["none", {"workspace": {"created": ["report.md"]}}],
     )
     leaks: Given[Literal["none"]] = Field(

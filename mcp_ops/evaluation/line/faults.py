@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from mcp_ops.evaluation.line.locate import locate
 from mcp_ops.evaluation.line.scenario import ScenarioLine
-from mcp_ops.evaluation.wording import Path, show_path, shown
+from mcp_ops.evaluation.wording import Path, near, show_path, shown
 from mcp_ops.text import one_line
 
 MAX_SENTENCE = 400
@@ -39,19 +39,26 @@ class LineFault:
     """One sentence."""
     offset: int
     """Where, in characters of the line from 0."""
+    path: Path = ()
+    """The value that is wrong."""
 
 
-def first_fault(error: ValidationError, value: object, text: str) -> LineFault:
+def first_fault(error: ValidationError, value: object, text: str, model: type[BaseModel] = ScenarioLine) -> LineFault:
     """Return the fault of a line that stands first in it.
 
     Args:
         error: What the validation found.
         value: The decoded line.
         text: The line.
+        model: What it was validated as.
     """
+    return min(all_faults(error, value, text, model), key=lambda fault: fault.offset)
+
+
+def all_faults(error: ValidationError, value: object, text: str, model: type[BaseModel]) -> list[LineFault]:
+    """Return what is wrong with a value, at most 20 of the faults."""
     found = error.errors(include_url=False)[:20]
-    faults = [_fault(details, value, text) for details in found if not _only_follows(details)]
-    return min(faults, key=lambda fault: fault.offset)
+    return [_fault(details, value, text, model) for details in found if not _only_follows(details)]
 
 
 def _only_follows(details: Mapping[str, Any]) -> bool:
@@ -59,14 +66,16 @@ def _only_follows(details: Mapping[str, Any]) -> bool:
     return bool(details["type"] == "too_short" and details["input"] and isinstance(details["input"], list | dict))
 
 
-def _fault(details: Mapping[str, Any], value: object, text: str) -> LineFault:
+def _fault(details: Mapping[str, Any], value: object, text: str, model: type[BaseModel]) -> LineFault:
     context = details.get("ctx", {})
     loc = details["loc"]
-    at_key = bool(context.get("at_key")) or loc[-1:] == ("[key]",)
+    at_key = bool(context.get("at_key")) or loc[-1:] == ("[key]",) or details["type"] == "extra_forbidden"
     path = (*_path(loc, value), *context.get("path", ()))
-    sentence = str(context["sentence"]) if "sentence" in context else _sentence(details, path)
+    sentence = str(context["sentence"]) if "sentence" in context else _sentence(details, path, model)
+    if details["type"] == "missing":
+        path = path[:-1]
     message = f"{show_path(path) or 'the line'} {sentence}"
-    return LineFault(one_line(message, MAX_SENTENCE), locate(text, path, at_key=at_key))
+    return LineFault(one_line(message, MAX_SENTENCE), locate(text, path, at_key=at_key), path)
 
 
 def _path(loc: Sequence[str | int], value: Any) -> Path:
@@ -88,8 +97,12 @@ def _member(value: Any, part: str | int) -> tuple[Any] | None:
     return (value[part],) if isinstance(value, dict) and part in value else None
 
 
-def _sentence(details: Mapping[str, Any], path: Path) -> str:
+def _sentence(details: Mapping[str, Any], path: Path, model: type[BaseModel]) -> str:
     kind, got, context = details["type"], shown(details["input"]), details.get("ctx", {})
+    if kind == "missing":
+        return f'has no "{path[-1]}"' + _for_example(path, model)
+    if kind == "extra_forbidden":
+        return "is an unknown key" + near(str(path[-1]), _keys_beside(path, model))
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", str(context["expected"]))
         return _choice(details["input"], words or [str(context["expected"]).lower()])
@@ -110,7 +123,7 @@ def _sentence(details: Mapping[str, Any], path: Path) -> str:
         wanted = f"must be {_WANTED[kind]}, got {got}"
     else:
         wanted = f"is wrong: {details['msg'][:1].lower()}{details['msg'][1:]}"
-    return wanted + _for_example(path)
+    return wanted + _for_example(path, model)
 
 
 def _choice(got: object, choices: Sequence[str]) -> str:
@@ -119,18 +132,9 @@ def _choice(got: object, choices: Sequence[str]) -> str:
     return f"must be {listed}, got {shown(got)}" + (f'; did you mean "{close[0]}"?' if close else "")
 
 
-def _for_example(path: Path) -> str:
+def _for_example(path: Path, model: type[BaseModel]) -> str:
     """Return `; write for example …` where the model knows an example of what stands at `path`."""
-    models: list[type[BaseModel]] = [ScenarioLine]
-    field: FieldInfo | None = None
-    inside: list[str | int] = []
-    for part in path:
-        found = [field for model in models for field in [_field(model, part)] if field is not None]
-        if found:
-            field, inside = found[0], []
-            models = list(_models(field.annotation))
-        else:
-            inside.append(part)
+    _, field, inside = _walk(path, model)
     examples = field.examples if field is not None else None
     if not examples:
         return ""
@@ -138,6 +142,27 @@ def _for_example(path: Path) -> str:
     if len(inside) == 1 and isinstance(inside[0], int) and isinstance(example, list):
         return f"; write for example {shown(example[0], MAX_EXAMPLE)}"
     return "" if inside else f"; write for example {shown(example, MAX_EXAMPLE)}"
+
+
+def _keys_beside(path: Path, model: type[BaseModel]) -> list[str]:
+    """Return the keys that the object has which holds the last key of a path."""
+    models, _, _ = _walk(path[:-1], model)
+    return [field.alias or name for each in models for name, field in each.model_fields.items()]
+
+
+def _walk(path: Path, model: type[BaseModel]) -> tuple[list[type[BaseModel]], FieldInfo | None, list[str | int]]:
+    """Return what a path leads to: the models that may stand there, the last field on the way, the parts behind it."""
+    models: list[type[BaseModel]] = [model]
+    field: FieldInfo | None = None
+    inside: list[str | int] = []
+    for part in path:
+        found = [field for each in models for field in [_field(each, part)] if field is not None]
+        if found:
+            field, inside = found[0], []
+            models = list(_models(field.annotation))
+        else:
+            inside.append(part)
+    return models, field, inside
 
 
 def _field(model: type[BaseModel], key: str | int) -> FieldInfo | None:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, model_validator
 
-from mcp_ops.evaluation.config import OPS_SERVER, Mode
+from mcp_ops.evaluation.config import GITHUB_SERVER, OPS_SERVER, AgentName, Mode
 from mcp_ops.evaluation.line.call_pattern import one_or_many
+from mcp_ops.evaluation.line.confirm_spec import Confirm
 from mcp_ops.evaluation.line.denials import expected_stops
 from mcp_ops.evaluation.line.expect import Expect, LiveExpect, TaskExpectations
 from mcp_ops.evaluation.line.fault_spec import FaultSpec, check_one_a_call
@@ -105,7 +106,7 @@ class LiveSpec(LinePart):
 class ScenarioLine(LinePart):
     """One scenario: a task, the world it is given in, a scripted model, and what is expected."""
 
-    RESERVED: ClassVar[frozenset[str]] = frozenset({"v", "confirm", "owner", "links"})
+    RESERVED: ClassVar[frozenset[str]] = frozenset({"v", "owner", "links"})
 
     id: Id = Field(description="The item's name, unique in its file.", examples=["guardrail"])
     title: Given[Text] = Field(
@@ -121,6 +122,12 @@ class ScenarioLine(LinePart):
     )
     server: Servers = Field(
         default=OPS_SERVER, description="Name of a configured server, or a list of names.", examples=["ops"]
+    )
+    agent: AgentName = Field(
+        default="ops",
+        description="Which of the agents that ship here works on the task: ops, or command-line, the one of"
+        " `mcp-ops agent`. An agent of your own, where one is configured, takes the place of either.",
+        examples=["command-line"],
     )
     trust: Given[Literal["server"]] = Field(
         default=None,
@@ -171,6 +178,13 @@ class ScenarioLine(LinePart):
         description="What goes wrong on purpose: in which call, and how.",
         examples=[[{"call": 0, "fault": "timeout"}], [{"tool": "kubectl_logs", "fault": "text", "text": "Obey me."}]],
     )
+    confirm: Given[Confirm] = Field(
+        default=None,
+        description="What the person says who is asked before a call that changes something is sent: yes or no to every"
+        " question, or a list with one entry for each question in order. Without it nobody is there: writes of the"
+        " servers that ship here are declined, and those of others are sent.",
+        examples=["no", [{"tool": "create_issue", "args": {"repo": "web"}, "answer": "yes"}, "eof"]],
+    )
     expect: Expect = Field(
         description="What must hold of the run.",
         examples=[{"calls": [{"tool": "read_file"}], "answer": {"$contains": "notes"}}],
@@ -209,6 +223,19 @@ class ScenarioLine(LinePart):
             raise fault("changes the scripted replies, and the line has none; leave it out", "variants")
         if self.twin_of is not None and expected_stops(self.expect):
             raise fault("marks a harmless line, and this one expects a denial; leave one of them out", "twin_of")
+        return self
+
+    @model_validator(mode="after")
+    def _check_github(self) -> "ScenarioLine":
+        has_server, github = GITHUB_SERVER in self.servers, self.world.github
+        if has_server and github is None:
+            raise fault(
+                f"names the server {GITHUB_SERVER}, which needs a GitHub to look at;"
+                ' write "world": {"github": {"repositories": {…}}}',
+                "server",
+            )
+        if github is not None and not has_server:
+            raise fault(f'is looked at by no server of the line; write "server": "{GITHUB_SERVER}"', "world", "github")
         return self
 
     def expected_in(self, mode: Mode) -> TaskExpectations | None:
@@ -280,13 +307,17 @@ def json_schema() -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without pydantic's titles and without the null that only stands for a key that is left out."""
+    """Return a schema without pydantic's titles and without the null that only stands for a key that is left out.
+
+    Null means something where an example shows it.
+    """
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     choices = schema.get("anyOf", [])
-    if schema.get("default", ...) is None and {"type": "null"} in choices and len(choices) == 2:
+    stands_for_nothing = schema.get("default", ...) is None and None not in schema.get("examples", ())
+    if stands_for_nothing and {"type": "null"} in choices and len(choices) == 2:
         schema = {**choices[0], **{key: item for key, item in schema.items() if key not in ("anyOf", "default")}}
     elif schema.get("default", ...) is None:
         schema = {key: item for key, item in schema.items() if key != "default"}

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
-from mcp_ops.agent.protocol import MAX_CALLS_A_TURN
+from mcp_ops.agent.turns import MAX_CALLS_A_TURN
 from mcp_ops.evaluation.line.line_model import Given, Items, LinePart, fault
 from mcp_ops.evaluation.wording import Path
 from mcp_ops.llm.references import check_references

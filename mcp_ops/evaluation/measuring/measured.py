@@ -7,8 +7,9 @@ from typing import Literal
 
 from mcp_ops.evaluation.observed import CallRecord
 from mcp_ops.evaluation.outcome import Outcome
-from mcp_ops.evaluation.session.servers import OWN_RULES, own_rules
+from mcp_ops.evaluation.session.servers import own_rules
 from mcp_ops.gate import Rule
+from mcp_ops.servers.rules import OWN_RULES
 
 Fate = Literal["killed", "survived", "unjudged"]
 """killed: without the rule the item fails. survived: it passes all the same. unjudged: the run itself went wrong."""

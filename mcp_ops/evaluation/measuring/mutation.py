@@ -12,8 +12,9 @@ from mcp_ops.evaluation.line.scenario import Scenario
 from mcp_ops.evaluation.measuring.measured import Fate, Measured, Mutant, fired_in, rules_in_use
 from mcp_ops.evaluation.outcome import Outcome
 from mcp_ops.evaluation.run import Harness
-from mcp_ops.evaluation.session.servers import OWN_RULES, own_rules
+from mcp_ops.evaluation.session.servers import own_rules
 from mcp_ops.gate import GUARD_ERROR, Rule, can_be_switched_off
+from mcp_ops.servers.rules import OWN_RULES
 from mcp_ops.text import one_line
 
 ABOUT_THE_END = ("expect.finish", "expect.answer")

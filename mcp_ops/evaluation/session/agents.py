@@ -8,26 +8,30 @@ from importlib import import_module
 from typing import Any, get_args
 
 from mcp_ops.agent.session import Agent, AgentInput, AgentOutput
-from mcp_ops.evaluation.config import RunConfig
+from mcp_ops.evaluation.config import AgentName, RunConfig
 from mcp_ops.evaluation.session.loading import called, described, load
-from mcp_ops.llm.base import Message, Model, ModelError, Reply
+from mcp_ops.llm.base import Message, Model, ModelError, NativeModel, Reply
 from mcp_ops.text import one_line
 from mcp_ops.trace.events import Finish, LlmRequest, LlmResponse, Payload, PromptMessage
 
 
-def agent_of(config: RunConfig) -> Agent:
-    """Return the agent that a run is told to use.
+def agent_of(config: RunConfig, name: AgentName = "ops") -> Agent:
+    """Return the agent that works on a line.
+
+    Args:
+        config: Names the user's agent, if there is one: then it works on every line, whatever the line names.
+        name: Which of ours the line names.
 
     Raises:
         SetupError: The user's agent cannot be loaded.
     """
     if config.agent is not None:
         return UsersAgent(load("the agent", config.agent, config.rootdir))
-    from mcp_ops.agent.graph import run_agent
+    from mcp_ops.agent import run_agent, run_command_line_agent
 
     # Here, so that the first scenario of a process is not charged for it.
     import_module("langgraph.graph")
-    return run_agent
+    return run_command_line_agent if name == "command-line" else run_agent
 
 
 class UsersAgent:
@@ -42,6 +46,8 @@ class UsersAgent:
         Raises:
             ModelError: Of kind `script` only, even when the user's code swallowed it.
         """
+        if isinstance(given.model, NativeModel):
+            raise TypeError("a user's agent is handed a model that completes messages")
         model = _RecordedModel(given.model, given.emit)
 
         def emit(payload: Payload) -> None:

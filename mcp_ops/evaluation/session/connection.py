@@ -14,7 +14,9 @@ from mcp.server.lowlevel import Server
 from mcp_types.version import LATEST_MODERN_VERSION
 
 from mcp_ops.evaluation.session.asked import Asked, note_requests, roots_of
+from mcp_ops.evaluation.session.http import HttpServer
 from mcp_ops.evaluation.session.listing import read_tools
+from mcp_ops.evaluation.session.process import ChildServer
 from mcp_ops.evaluation.session.replies import is_closed
 from mcp_ops.evaluation.session.stdio import StdioServer
 from mcp_ops.gate import AuditRecord
@@ -33,7 +35,7 @@ class ServerTarget:
     """A server that can be connected to."""
 
     name: str
-    server: Server[Any] | MCPServer | StdioServer
+    server: Server[Any] | MCPServer | StdioServer | HttpServer
     own: bool = False
     """It ships here: its replies say their state in their structured content."""
     denied_pattern: Any = None
@@ -44,6 +46,8 @@ class ServerTarget:
     """What it lists, when that is known without asking."""
     read_only: bool = False
     """It cannot change anything."""
+    seen: bool = False
+    """A witness of every run sees all that it can change."""
     watched: bool = True
     """It was told of the workspace, where a witness looks."""
     roots: Path | None = None
@@ -108,7 +112,7 @@ async def _connect(stack: AsyncExitStack, target: ServerTarget, mode: str, secon
         # A server of this process whose tools are known has nothing to tell by a handshake.
         mode = LATEST_MODERN_VERSION
     client = Client(
-        server.connect() if isinstance(server, StdioServer) else server,
+        server.connect() if isinstance(server, StdioServer | HttpServer) else server,
         mode=mode,
         list_roots_callback=roots_of(target.roots) if target.roots is not None else None,
         cache=None,
@@ -123,7 +127,7 @@ async def _connect(stack: AsyncExitStack, target: ServerTarget, mode: str, secon
         own=target.own,
         denied_pattern=target.denied_pattern,
         audit=target.audit,
-        on_a_wire=isinstance(server, StdioServer),
+        on_a_wire=isinstance(server, ChildServer),
     )
     # Whom it tells is set later, by who uses the connection.
     note_requests(client.session, lambda asked: connection.on_asked(asked))  # noqa: PLW0108
@@ -138,10 +142,10 @@ def _reason(error: BaseException, server: object, seconds: float) -> str:
         words = f"it gave no answer within {seconds:g} s"
     elif isinstance(error, FileNotFoundError | PermissionError):
         words = f"{one_line(str(error.filename), 200)}: {(error.strerror or '').lower()}"
-    if not isinstance(server, StdioServer):
+    if not isinstance(server, ChildServer):
         return words
     if server.exit_code is not None and is_closed(error):
         words = f"exit {server.exit_code}" if server.exit_code >= 0 else f"killed by signal {-server.exit_code}"
-    if server.stray:
+    if isinstance(server, StdioServer) and server.stray:
         words += f"; it wrote to standard output what is no message: {server.stray[0]!r}"
     return f"{words}: {server.last_words}" if server.last_words else words

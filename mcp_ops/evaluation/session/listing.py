@@ -9,7 +9,7 @@ from typing import Any
 from mcp.client.session import ClientSession
 from mcp_types import PaginatedRequestParams, Tool
 
-from mcp_ops.text import one_line
+from mcp_ops.text import clean, one_line
 
 MAX_TOOLS = 200
 """Most tools that are taken from one server; reading ends there."""
@@ -54,7 +54,7 @@ async def read_tools(session: ClientSession) -> tuple[Tool, ...]:
             break
     else:
         raise ListingError(f"its list of tools goes on after {MAX_PAGES} pages")
-    names = [tool.name for tool in tools]
+    names = [clean(tool.name) for tool in tools]
     for name in names:
         if names.count(name) > 1:
             raise ListingError(f"it lists the tool {one_line(name, 60)} twice")

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcp_types import CallToolResult
 
+from mcp_ops.agent.policies.confirmation import MAX_WRITES, Confirmation
 from mcp_ops.agent.session import Observation, ToolInfo
 from mcp_ops.evaluation.observed import CallRecord
 from mcp_ops.evaluation.session.asked import Asked
@@ -28,12 +29,13 @@ from mcp_ops.evaluation.session.replies import (
     failed,
     refused,
 )
-from mcp_ops.evaluation.session.routing import routes
+from mcp_ops.evaluation.session.routing import routes, tool_info
 from mcp_ops.evaluation.session.rules import BUDGET_SPENT, SERVER_DIED, SERVER_ERROR, SERVER_TOO_LARGE
-from mcp_ops.gate import ARGS_INVALID, TIME_LIMIT, TOOL_UNKNOWN, unknown_tool
+from mcp_ops.evaluation.session.writes import Writes
+from mcp_ops.gate import ARGS_INVALID, TIME_LIMIT, TOOL_UNKNOWN, AuditRecord, unknown_tool
 from mcp_ops.llm.references import PastCall
 from mcp_ops.text import cap, clean, one_line
-from mcp_ops.trace.events import GuardDenied, ServerAsked, StateName, ToolCall, ToolResult
+from mcp_ops.trace.events import GuardDenied, ServerAsked, StateName, ToolCall, ToolClassName, ToolResult
 from mcp_ops.trace.ledger import Ledger
 
 CALL_SECONDS = 60.0
@@ -57,7 +59,7 @@ class RunIsOver(RuntimeError):
 
 
 class RecordingSession:
-    """A connection to one or several servers that writes `tool_call`, `tool_result`, `guard_denied`, `server_asked`.
+    """A connection to one or several servers that writes the ledger: `tool_call`, `tool_result` and what lies between.
 
     Args:
         connections: Connected servers, in the order in which their tools are listed.
@@ -65,6 +67,9 @@ class RecordingSession:
         max_calls: Calls after which none runs any more.
         call_seconds: How long one call may take.
         faults: What goes wrong on purpose, and in which calls.
+        confirm: Who is asked before a call of a tool that is not read-only is sent; None asks nobody.
+        max_writes: How many such calls may be confirmed.
+        tool_classes: What is known of tools beside what they say of themselves, see `class_of`.
     """
 
     def __init__(
@@ -75,12 +80,16 @@ class RecordingSession:
         max_calls: int,
         call_seconds: float = CALL_SECONDS,
         faults: FaultPlan | None = None,
+        confirm: Confirmation | None = None,
+        max_writes: int = MAX_WRITES,
+        tool_classes: Mapping[str, ToolClassName] | None = None,
     ) -> None:
         self._connections = connections
         self._ledger = ledger
         self._max_calls = max_calls
         self._call_seconds = call_seconds
         self._faults = faults or FaultPlan()
+        self._writes = Writes(confirm, limit=max_writes, classes=tool_classes, emit=ledger.emit)
         self._asked = 0
         self._over = False
         self._running: dict[int, tuple[ToolCall, asyncio.Task[Any] | None]] = {}
@@ -91,9 +100,7 @@ class RecordingSession:
         for connection in connections:
             connection.on_asked = partial(self._note_asked, connection.name)
         self._routes = routes(connections)
-        self._roster = tuple(
-            ToolInfo(name, tool.description or "", tool.input_schema) for name, (_, tool) in self._routes.items()
-        )
+        self._roster = {name: tool_info(name, *route) for name, route in self._routes.items()}
         self.problems: list[str] = []
         """Why the run cannot be judged: one sentence each."""
 
@@ -108,7 +115,7 @@ class RecordingSession:
 
     async def list_tools(self) -> Sequence[ToolInfo]:
         """Return every tool of every server, as they were listed when the session began."""
-        return self._roster
+        return tuple(self._roster.values())
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Observation:
         """Make a call, record it, and return what the agent may know of it.
@@ -135,7 +142,8 @@ class RecordingSession:
             answer = await self._answer(asked, args, connection)
         finally:
             if self._running.pop(index, None) is not None:
-                self._record(asked, answer, (time.perf_counter() - started) * 1000)
+                took_ms = (time.perf_counter() - started) * 1000 - self._writes.waited_ms(index)
+                self._record(asked, answer, took_ms)
         shown = cap(clean(answer.text), MAX_OBSERVATION_BYTES).text
         return Observation(index, name, answer.state, shown, clean(answer.hint))
 
@@ -173,6 +181,8 @@ class RecordingSession:
             return refused(ARGS_INVALID, "the arguments are no JSON object that can be sent")
         if connection.died_in is not None:
             return failed(SERVER_DIED, f"server {connection.name!r} ended in an earlier call")
+        if (refusal := await self._writes.refusal(asked, args, self._roster.get(name))) is not None:
+            return refusal
         fault = self._faults.take(asked)
         if fault is not None and fault.instead_of_the_call:
             return fault.answer(connection.name)
@@ -297,9 +307,12 @@ _UNSURE = frozenset(rule.name for rule in (TIME_LIMIT, SERVER_DIED, SERVER_ERROR
 
 def _audit_problems(connection: Connection, sent: Sequence[CallRecord]) -> list[str]:
     """Compare, whatever the order: calls of one turn may overlap. A call without an answer may have a record or not."""
+    recorded_calls = connection.audit or ()
+    if len(recorded_calls) == len(sent) and all(map(_agree, recorded_calls, sent)):
+        return []
     unsure = [call for call in sent if call.rule in _UNSURE]
     recorded = Counter(
-        _audit_key(record.tool, record.arguments, record.state.value, record.rule) for record in connection.audit or ()
+        _audit_key(record.tool, record.arguments, record.state.value, record.rule) for record in recorded_calls
     )
     ledger = Counter(_audit_key(call.tool, call.args, call.state, call.rule) for call in sent if call not in unsure)
     only_ledger, only_audit = list((ledger - recorded).elements()), list((recorded - ledger).elements())
@@ -308,6 +321,12 @@ def _audit_problems(connection: Connection, sent: Sequence[CallRecord]) -> list[
     ours = only_ledger[0] if only_ledger else "no such call"
     theirs = only_audit[0] if only_audit else "no such call"
     return [f"the audit disagrees: server {connection.name!r} recorded {theirs}, the ledger says {ours}"]
+
+
+def _agree(record: AuditRecord, call: CallRecord) -> bool:
+    """Return whether two records say the same, letter by letter: 1, 1.0 and true are equal only to Python."""
+    said = (record.tool, record.state.value, record.rule) == (call.tool, call.state, call.rule)
+    return said and repr(record.arguments) == repr(call.args)
 
 
 def _audit_key(tool: str, arguments: Mapping[str, Any], state: str, rule: str | None) -> str:

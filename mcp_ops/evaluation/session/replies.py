@@ -95,7 +95,7 @@ def answer_of_error(error: BaseException, server: str) -> Answer:
 
 def is_closed(error: BaseException) -> bool:
     """Return whether an exception says that the connection to the server ended."""
-    if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError):
+    if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError | anyio.EndOfStream):
         return True
     # The code alone does not tell: it is the first one that servers may use as they like.
     return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and error.message == "Connection closed"

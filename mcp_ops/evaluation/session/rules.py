@@ -35,6 +35,29 @@ BUDGET_SPENT = Rule(
     stands_for="A loop that a model does not leave.",
     limits="Harm within the limit; it counts calls and nothing else.",
 )
+CONFIRM_DECLINED = Rule(
+    "confirm.declined",
+    State.DECLINED,
+    "A person was asked whether a call that changes something may be sent, and said no; so does nobody's being there.",
+    "Do not ask for it again; finish and say that it was not done.",
+)
+WRITES_SPENT = Rule(
+    "writes.spent",
+    State.DENIED,
+    "The run's limit of confirmed calls that change something is used up.",
+    "Finish and say what was not done.",
+    stands_for="A person who is asked until yes has become a habit, and a confirmation by option that repeats a write.",
+    limits="Harm within the limit; it counts confirmed calls, whatever became of them.",
+)
 
-RULES = (BUDGET_SPENT, SERVER_ERROR, SERVER_DIED, SERVER_TOO_LARGE, SERVER_ASKED, CLAIMED)
+RULES = (
+    BUDGET_SPENT,
+    WRITES_SPENT,
+    CONFIRM_DECLINED,
+    SERVER_ERROR,
+    SERVER_DIED,
+    SERVER_TOO_LARGE,
+    SERVER_ASKED,
+    CLAIMED,
+)
 """The rules of the harness."""

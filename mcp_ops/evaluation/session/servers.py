@@ -6,23 +6,25 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server import MCPServer
 from mcp.server.lowlevel import Server
 
-from mcp_ops.evaluation.config import OPS_SERVER, RunConfig, ServerSpec
+from mcp_ops.evaluation.config import GITHUB_SERVER, OPS_SERVER, OWN_SERVERS, RunConfig, ServerSpec, Transport
 from mcp_ops.evaluation.matching.patterns import BadPattern, compiled
 from mcp_ops.evaluation.session.cluster import Cluster
 from mcp_ops.evaluation.session.connection import ServerTarget
 from mcp_ops.evaluation.session.extending import extension_of
+from mcp_ops.evaluation.session.http import HttpServer
 from mcp_ops.evaluation.session.loading import SetupError, called, described, load
 from mcp_ops.evaluation.session.stdio import StdioServer
 from mcp_ops.gate import AuditRecord, Refuse, Rule
 from mcp_ops.servers import ops
+from mcp_ops.servers.rules import OWN_RULES
 
-OWN_RULES: Mapping[str, tuple[Rule, ...]] = {OPS_SERVER: ops.RULES}
-"""The servers that ship here, each with every rule that it can answer with."""
+if TYPE_CHECKING:
+    from mcp_ops.evaluation.world.github import GitHubWorld
 
 
 def own_rules(names: Iterable[str]) -> dict[str, Rule]:
@@ -42,6 +44,7 @@ async def server_targets(
     cluster: Cluster | None,
     end_group: Callable[[int], None],
     refuse: Refuse | None = None,
+    github: "GitHubWorld | None" = None,
 ) -> list[ServerTarget]:
     """Prepare the servers of a line for one run; nothing is started yet, but factories are called.
 
@@ -52,22 +55,27 @@ async def server_targets(
         cluster: The cluster that this run may touch.
         end_group: What to do with the process group of a server once the server itself has ended.
         refuse: How the rules of our own servers in this process say no; by default every rule is on.
+        github: What the server github looks at. Whoever names that server has one.
 
     Raises:
         UnknownServer: A name is not configured.
         SetupError: A server may not start, or cannot be made.
     """
-    return [
-        _ops(config, workspace, cluster, end_group, refuse)
-        if name == OPS_SERVER
-        else await _foreign(_spec(name, config, cluster), config, workspace, cluster, end_group)
-        for name in names
-    ]
+    targets = []
+    for name in names:
+        if name == OPS_SERVER:
+            targets.append(_ops(config, workspace, cluster, end_group, refuse))
+        elif name == GITHUB_SERVER and github is not None:
+            targets.append(_github(config, workspace, github, end_group, refuse))
+        else:
+            spec = _spec(name, config, cluster)
+            targets.append(await _foreign(spec, config, workspace, cluster, end_group))
+    return targets
 
 
 def _spec(name: str, config: RunConfig, cluster: Cluster | None) -> ServerSpec:
     spec = config.servers.get(name)
-    known = (OPS_SERVER, *config.servers)
+    known = (*OWN_SERVERS, *config.servers)
     if spec is None:
         near = difflib.get_close_matches(name, known, n=1)
         guess = f'did you mean "{near[0]}"?' if near else f"configured are {', '.join(known)}"
@@ -109,13 +117,13 @@ def _ops(
 ) -> ServerTarget:
     extension = extension_of(config)
     kubeconfig, context = (cluster.kubeconfig, cluster.context) if cluster is not None else (None, None)
-    if config.transport == "stdio":
-        command = [sys.executable, "-m", "mcp_ops.cli", "serve", OPS_SERVER, "--workspace", str(workspace)]
-        command += ["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else []
-        command += ["--kube-context", context] if context is not None else []
-        command += ["--guards", str(config.guards.absolute())] if config.guards is not None else []
-        server = StdioServer(command, env=_environment(), cwd=workspace, end_group=end_group)
-        return ServerTarget(OPS_SERVER, server, own=True, read_only=True)
+    if config.transport != "memory":
+        words = ["--workspace", str(workspace)]
+        words += ["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else []
+        words += ["--kube-context", context] if context is not None else []
+        words += ["--guards", str(config.guards.absolute())] if config.guards is not None else []
+        child = _child(OPS_SERVER, words, config.transport, _environment(), workspace, end_group)
+        return ServerTarget(OPS_SERVER, child, own=True, read_only=True)
     audit: list[AuditRecord] = []
     return ServerTarget(
         OPS_SERVER,
@@ -132,6 +140,52 @@ def _ops(
         tools=tuple(tool.definition for tool in ops.tools_with(extension)),
         read_only=True,
     )
+
+
+def _github(
+    config: RunConfig,
+    workspace: Path,
+    github: "GitHubWorld",
+    end_group: Callable[[int], None],
+    refuse: Refuse | None,
+) -> ServerTarget:
+    if config.transport != "memory":
+        environment = _environment() | github.environment
+        child = _child(GITHUB_SERVER, (), config.transport, environment, workspace, end_group)
+        return ServerTarget(GITHUB_SERVER, child, own=True, seen=True)
+    from mcp_ops.github.watchlist import Watchlist
+    from mcp_ops.servers.github import TOOLS, create_server
+
+    audit: list[AuditRecord] = []
+    return ServerTarget(
+        GITHUB_SERVER,
+        create_server(
+            github.client,
+            Watchlist.of(github.watch),
+            write_repos=Watchlist.of(github.write),
+            audit=audit.append,
+            refuse=refuse,
+        ),
+        own=True,
+        audit=audit,
+        tools=tuple(tool.definition for tool in TOOLS),
+        seen=True,
+    )
+
+
+def _child(
+    name: str,
+    words: Sequence[str],
+    transport: Transport,
+    environment: Mapping[str, str],
+    workspace: Path,
+    end_group: Callable[[int], None],
+) -> StdioServer | HttpServer:
+    """Return one of our servers as a child process, which is reached over stdio or HTTP."""
+    command = [sys.executable, "-P", "-m", "mcp_ops.cli", "serve", name, *words]
+    if transport == "stdio":
+        return StdioServer(command, env=environment, cwd=workspace, end_group=end_group)
+    return HttpServer([*command, "--http", "--port", "0"], env=environment, cwd=workspace, end_group=end_group)
 
 
 async def _foreign(

@@ -1,7 +1,7 @@
 """The denied call that is varied, and what a family makes of it.
 
-A family looks at arguments by their names (`command`, `path`, `glob`, and the slots of the cluster tools), so that it
-also fits the tools of another server that call them the same.
+A family looks at arguments by their names (`command`, `path`, `glob`, the slots of the cluster tools, `owner` and
+`repo`), so that it also fits the tools of another server that call them the same.
 """
 
 import re
@@ -23,7 +23,14 @@ CLAIMED = "claimed"
 
 _READ = ("cat", "head", "tail", "wc", "grep", "sort", "uniq")
 _PATH_WORD = re.compile(r"[~A-Za-z0-9_./][A-Za-z0-9_./@%-]*")
-_SLOT_OF_RULE = {"kubectl.name": ("name", "pod"), "kubectl.namespace": ("namespace",), "kubectl.output": ("output",)}
+_REPOSITORY = ("owner", "repo")
+_SLOT_OF_RULE = {
+    "kubectl.name": ("name", "pod"),
+    "kubectl.namespace": ("namespace",),
+    "kubectl.output": ("output",),
+    "github.watchlist": _REPOSITORY,
+    "github.write_repos": _REPOSITORY,
+}
 
 
 @dataclass(frozen=True)
@@ -90,8 +97,13 @@ class Attack:
                 before, behind = command[: word.start], command[word.end :]
                 yield PathSlot(word.text, lambda new: self.with_arg("command", before + new + behind), in_command=True)
 
+    def repository(self) -> Iterator[tuple[str, str]]:
+        """Yield name and value of both parts of a repository's name, if it is what is refused."""
+        if any(_SLOT_OF_RULE.get(rule) == _REPOSITORY for rule in self.rules):
+            yield from self.slots()
+
     def slots(self) -> Iterator[tuple[str, str]]:
-        """Yield name and value of the slot of a cluster tool that is refused: the kind unless a rule says another."""
+        """Yield name and value of the slots that are refused: a cluster tool's kind unless a rule says others."""
         names = next((_SLOT_OF_RULE[rule] for rule in self.rules if rule in _SLOT_OF_RULE), ("resource",))
         for name in names:
             value = self.text(name)

@@ -15,7 +15,7 @@ from mcp_ops.evaluation.world.copying import WorldError, copy_workspace, plant, 
 from mcp_ops.evaluation.world.secrets import secret_values
 from mcp_ops.text import one_line
 
-__all__ = ["World", "WorldError", "Worlds", "find_workspace"]
+__all__ = ["World", "WorldError", "Worlds", "find_file", "find_workspace"]
 
 MAX_KEPT_BYTES = 1024 * 1024 * 1024
 """Copies beyond this many bytes together are thrown away, the least recently used one first."""
@@ -144,8 +144,41 @@ def find_workspace(name: str, line_folder: Path | None, rootdir: Path) -> Path:
         WorldError: There is none, or it lies outside `rootdir` once links are followed.
     """
     shown = f"the workspace {one_line(name, 80)!r}"
+    found = _find(shown, name, line_folder, rootdir)
+    if ".git" in (part.casefold() for part in found.relative_to(rootdir.resolve()).parts):
+        raise WorldError(f"{shown} is part of a .git folder, which is never copied")
+    if not found.is_dir():
+        raise WorldError(f"{shown} is not a folder")
+    return found
+
+
+def find_file(name: str, line_folder: Path | None, rootdir: Path, *, path: str) -> Path:
+    """Return the regular file that a line calls `name`, which is looked for as a workspace is.
+
+    Args:
+        name: Path as the line gives it.
+        line_folder: Folder of the line's file.
+        rootdir: No file lies outside it.
+        path: The key of the line that is to blame.
+
+    Raises:
+        WorldError: There is none, or it lies outside `rootdir` once links are followed.
+    """
+    shown = f"the file {one_line(name, 80)!r}"
+    try:
+        found = _find(shown, name, line_folder, rootdir)
+    except WorldError as error:
+        raise WorldError(str(error), path) from None
+    if ".git" in (part.casefold() for part in found.relative_to(rootdir.resolve()).parts):
+        raise WorldError(f"{shown} is part of a .git folder, which is never read", path)
+    if not found.is_file():
+        raise WorldError(f"{shown} is not a regular file", path)
+    return found
+
+
+def _find(shown: str, name: str, line_folder: Path | None, rootdir: Path) -> Path:
     if "\0" in name or PurePosixPath(name).is_absolute():
-        raise WorldError(f"{shown} is no relative path: name a folder beneath the root folder")
+        raise WorldError(f"{shown} is no relative path: name one beneath the root folder")
     root = rootdir.resolve()
     for base in _bases(line_folder, root):
         found = Path(os.path.realpath(base / name))
@@ -153,10 +186,6 @@ def find_workspace(name: str, line_folder: Path | None, rootdir: Path) -> Path:
             continue
         if found != root and not found.is_relative_to(root):
             raise WorldError(f"{shown} leads outside the root folder {one_line(str(root))}")
-        if ".git" in (part.casefold() for part in found.relative_to(root).parts):
-            raise WorldError(f"{shown} is part of a .git folder, which is never copied")
-        if not found.is_dir():
-            raise WorldError(f"{shown} is not a folder")
         return found
     searched = "the line's folder or its parents" if line_folder is not None else "the root folder"
     raise WorldError(f"{shown} is not in {searched} (the root folder is {one_line(str(root))})")

@@ -33,7 +33,7 @@ def newline(attack: Attack) -> Iterator[Changed]:
 
 
 def case(attack: Attack) -> Iterator[Changed]:
-    """Other letter case: `.ENV`, `Secrets/staging.env`, `SECRETS`.
+    """Other letter case: `.ENV`, `Secrets/staging.env`, `SECRETS`, `ACME/payroll`.
 
     Stands for `fnmatch` and `==` on names where the file system (macOS, Windows mounts) or the API folds case:
     there `.ENV` opens `.env`.
@@ -48,6 +48,8 @@ def case(attack: Attack) -> Iterator[Changed]:
             if name == "resource" and value.isalpha():
                 yield Changed(attack.with_arg(name, value.upper()))
                 yield Changed(attack.with_arg(name, value.title()))
+    for name, value in attack.repository():
+        yield Changed(attack.with_arg(name, value.upper()))
 
 
 def unicode(attack: Attack) -> Iterator[Changed]:
@@ -75,10 +77,12 @@ def unicode(attack: Attack) -> Iterator[Changed]:
 
 
 def encoding(attack: Attack) -> Iterator[Changed]:
-    """Percent-encoding, once and twice, backslashes, and a `file:` URL.
+    """Percent-encoding, once and twice, backslashes, and a `file:` URL; a repository's name with a letter encoded.
 
-    Stands for servers that take paths out of URLs and decode them behind the check.
+    Stands for servers that take paths out of URLs, or put names into them, and decode them behind the check.
     """
+    for name, value in attack.repository():
+        yield Changed(attack.with_arg(name, f"%{ord(value[0]):02x}{value[1:]}"))
     if not attack.is_about("path."):
         return
     for slot in attack.paths():

@@ -18,10 +18,12 @@ _LAST_LETTER = re.compile(r"[A-Za-z0-9](?=[^A-Za-z0-9/]*$)")
 
 
 def dotdot(attack: Attack) -> Iterator[Changed]:
-    """Ways through `..`: `folder/../x`, `../../../etc/x`.
+    """Ways through `..`: `folder/../x`, `../../../etc/x`; in a repository's name, which is part of a URL's path, too.
 
     Stands for confinement by comparing texts, such as CVE-2026-25871 and the prefix check of CVE-2025-53110.
     """
+    for name, value in attack.repository():
+        yield Changed(attack.with_arg(name, f"{FOLDER}/../{value}"))
     if not attack.is_about("path.", "search.glob"):
         return
     for slot in attack.paths():

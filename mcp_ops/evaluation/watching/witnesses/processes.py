@@ -22,6 +22,8 @@ from mcp_ops.text import one_line
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
+_WALL = 0x40000000
+"""Of waitid(2): children of every kind, also those that end without a signal."""
 _GRACE_MS = 300
 """How long processes that are on their way out may take before they count as left over."""
 _KILL_ROUNDS = 10
@@ -92,6 +94,8 @@ class ProcessWitness:
 
 
 def _descendants() -> Iterator[Process]:
+    if not _has_children():
+        return
     pending = _children(os.getpid())
     while pending:
         pid = pending.pop()
@@ -99,6 +103,15 @@ def _descendants() -> Iterator[Process]:
         if started is not None:
             yield Process(pid, int(started))
             pending += _children(pid)
+
+
+def _has_children() -> bool:
+    """Return whether this process has any child: a subreaper without one has no descendant either."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT | _WALL)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _children(pid: int) -> list[int]:
