@@ -13,7 +13,7 @@ set -euo pipefail
 readonly CLUSTER=ops-demo
 readonly NAMESPACE=demo
 readonly READER=ops-reader
-readonly K3S_IMAGE=rancher/k3s:v1.35.5-k3s1
+readonly K3S_IMAGE=rancher/k3s:v1.35.5-k3s1@sha256:2074403abe1bded11ef3dde09d457e13be8e0b64c218b1c4f8269b4565cfbc65
 
 readonly K3D_VERSION=v5.9.0
 readonly KUBECTL_VERSION=v1.35.9

@@ -132,17 +132,27 @@ def _resource(plural: str) -> dict[str, Any]:
 
 
 def _failure(code: int, message: str = "said by the double") -> dict[str, Any]:
-    reason = {400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 503: "ServiceUnavailable"}[
-        code
-    ]
     return {
         "kind": "Status",
         "apiVersion": "v1",
         "status": "Failure",
         "message": message,
-        "reason": reason,
+        "reason": _REASONS[code],
         "code": code,
     }
+
+
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+"""Words of the API for its statuses."""
 
 
 @contextmanager

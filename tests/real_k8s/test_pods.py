@@ -50,6 +50,11 @@ async def test_get_pods_shows_every_pod_and_its_state(context: OpsContext, every
     assert "Running" in lines["running"]
     assert "5/5" in lines["crowded"]
     assert "ErrImageNeverPull" in lines["imageless"]
+    assert "Pending" in lines["homeless"]
+    # A pod that dies again and again has one of these words at any moment.
+    for name, words in (("crashing", ("CrashLoopBackOff", "Error")), ("hungry", ("OOMKilled", "CrashLoopBackOff"))):
+        assert any(word in lines[name] for word in (*words, "Running")), lines[name]
+        assert int(lines[name].split()[3]) >= 1, "it was never started again"
 
 
 @pytest.mark.parametrize(
@@ -79,26 +84,41 @@ async def test_describe_says_why(
 async def test_logs_of_a_crashing_pod_are_those_of_its_last_life(
     context: OpsContext, cluster: RealCluster, every_state: str
 ) -> None:
+    status = ("-n", every_state, "get", "pod", "crashing", "--output=jsonpath={.status.containerStatuses[0].state}")
+    cluster.until("the pause after a crash", lambda: cluster.kubectl(*status), lambda text: "CrashLoopBackOff" in text)
     reply = await ask(KUBECTL_LOGS, context, {"pod": "crashing", "namespace": every_state})
+    assert (reply.verdict, reply.reading.exit_code) == ("executed", 0)
     assert "FATAL: no route to redis" in reply.text
 
 
 async def test_logs_of_a_pod_that_never_ran_say_so(context: OpsContext, every_state: str) -> None:
     reply = await ask(KUBECTL_LOGS, context, {"pod": "imageless", "namespace": every_state})
-    assert reply.reading.state.value in ("executed", "failed")
-    assert "waiting to start" in reply.text
+    assert (reply.verdict, reply.reading.exit_code) == ("executed", 1)
+    assert "is waiting to start: ErrImageNeverPull" in reply.text
+
+
+async def test_logs_of_a_pod_without_a_node_are_empty_and_that_is_said(context: OpsContext, every_state: str) -> None:
+    reply = await ask(KUBECTL_LOGS, context, {"pod": "homeless", "namespace": every_state})
+    assert (reply.verdict, reply.reading.exit_code) == ("executed", 0)
+    assert reply.text == "[no output]"
 
 
 async def test_logs_of_a_pod_that_is_not_there_are_not_found(context: OpsContext, namespace: str) -> None:
     assert (await ask(KUBECTL_LOGS, context, {"pod": "gone", "namespace": namespace})).verdict == "cluster.not_found"
 
 
-async def test_a_pod_with_several_containers_has_logs_and_says_whose(context: OpsContext, every_state: str) -> None:
+async def test_a_pod_with_several_containers_has_logs_and_says_whose(
+    context: OpsContext, cluster: RealCluster, every_state: str
+) -> None:
+    asked = ("-n", every_state, "logs", "crowded", "--container=app")
+    cluster.until("the log", lambda: cluster.attempt(*asked).stdout, lambda text: "from app" in text)
     reply = await ask(KUBECTL_LOGS, context, {"pod": "crowded", "namespace": every_state})
-    assert "from app" in reply.text or "side-0" in reply.text
+    note, log = reply.text.split("\n", 1)
+    assert 'Defaulted container "app" out of: app, side-0, side-1, side-2, side-3' in note
+    assert log == "from app"
 
 
-@pytest.mark.parametrize("output", ["default", "name", "json", "yaml"])
+@pytest.mark.parametrize("output", ["default", "wide", "name", "json", "yaml"])
 async def test_a_namespace_that_does_not_exist_is_not_an_empty_one(
     output: str, context: OpsContext, namespace: str
 ) -> None:
@@ -113,6 +133,16 @@ async def test_describing_all_of_a_kind_in_no_namespace_says_so(context: OpsCont
     asked = {"resource": "pods", "namespace": "nosuch-namespace"}
     assert (await ask(KUBECTL_DESCRIBE, context, asked)).verdict == "cluster.not_found"
     assert (await ask(KUBECTL_DESCRIBE, context, asked | {"namespace": namespace})).verdict == "executed"
+
+
+async def test_an_object_or_a_log_in_no_namespace_is_not_found(context: OpsContext) -> None:
+    nowhere = {"namespace": "nosuch-namespace"}
+    for tool, asked in (
+        (KUBECTL_GET, {"resource": "pods", "name": "web"}),
+        (KUBECTL_DESCRIBE, {"resource": "pods", "name": "web"}),
+        (KUBECTL_LOGS, {"pod": "web"}),
+    ):
+        assert (await ask(tool, context, asked | nowhere)).verdict == "cluster.not_found"
 
 
 async def test_an_oversize_log_keeps_its_end(context: OpsContext, pods: RealCluster, namespace: str) -> None:

@@ -11,6 +11,7 @@ from mcp_ops.ops.context import ClusterAccess, OpsContext
 from mcp_ops.ops.redaction import redact_text
 from mcp_ops.ops.rules import (
     CLUSTER_CONTEXT_MISSING,
+    CLUSTER_ERROR,
     CLUSTER_FORBIDDEN,
     CLUSTER_KUBECONFIG_MISSING,
     CLUSTER_KUBECTL_MISSING,
@@ -47,7 +48,9 @@ _FAILURES: tuple[tuple[Rule, re.Pattern[str]], ...] = tuple(
         (CLUSTER_FORBIDDEN, r"^(error: )?error from server \(forbidden\)"),
         (CLUSTER_NOT_FOUND, r"^(error: )?error from server \(notfound\)|the server doesn't have a resource type"),
         (CLUSTER_UNAUTHORIZED, r"\(unauthorized\)|provide credentials|must be logged in|getting credentials"),
-        (CLUSTER_UNAVAILABLE, r"tls handshake timeout|\(serviceunavailable\)|currently unable to handle the request"),
+        (CLUSTER_ERROR, r"^(error: )?error from server(: | \(internalerror\))"),
+        (CLUSTER_UNAVAILABLE, r"tls handshake timeout|currently unable to handle the request"),
+        (CLUSTER_UNAVAILABLE, r"\((serviceunavailable|timeout|servertimeout|toomanyrequests)\)"),
         (CLUSTER_TLS, r"x509:|\btls: |certificate|http response to https client|http request to an https server"),
         (CLUSTER_UNAVAILABLE, r"connection to the server .{0,300} was refused|unable to connect to the server"),
         (CLUSTER_UNAVAILABLE, r"i/o timeout|deadline exceeded|client\.timeout|no route to host|\beof$"),

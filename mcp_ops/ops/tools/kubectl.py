@@ -159,8 +159,12 @@ def _operands(target: Target) -> list[str]:
 
 
 def _stdout(ended: Ended) -> str:
-    """Return output as it will be shown: a colour inside `password=` must not hide the word from redaction."""
-    return clean(ended.stdout.decode("utf-8", "replace"))
+    """Return output as it will be shown: a colour inside `password=` must not hide the word from redaction.
+
+    Of a flood that was cut off the last line is left out: half a credential may not look like one.
+    """
+    text = ended.stdout.decode("utf-8", "replace")
+    return clean(text[: text.rfind("\n") + 1] if ended.flooded else text)
 
 
 def _size(ended: Ended) -> str:
