@@ -88,7 +88,7 @@ def read_servers(lines: Sequence[str]) -> "dict[str, ServerSpec]":
     Raises:
         pytest.UsageError: A line is none of the four forms, or says something twice.
     """
-    from mcp_ops.evaluation.config import OPS_SERVER, ServerSpec
+    from mcp_ops.evaluation.config import OWN_SERVERS, ServerSpec
 
     servers: dict[str, dict[str, Any]] = {}
     for line in lines:
@@ -96,8 +96,8 @@ def read_servers(lines: Sequence[str]) -> "dict[str, ServerSpec]":
         name, dot, setting = left.partition(".")
         if not (equals and right and _SERVER_NAME.fullmatch(name)):
             raise _wrong(line, "write `name = command …` or `name = module:factory`")
-        if name == OPS_SERVER:
-            raise _wrong(line, f"`{OPS_SERVER}` is the server that ships here; choose another name")
+        if name in OWN_SERVERS:
+            raise _wrong(line, f"`{name}` is a server that ships here; choose another name")
         fields = _server_setting(line, setting, right) if dot else _server_start(line, right)
         known = servers.setdefault(name, {})
         if known.keys() & fields.keys():

@@ -74,7 +74,7 @@ OPTIONS: tuple[Option, ...] = (
         "transport",
         "text",
         "how the agent reaches the MCP servers",
-        choices=("memory", "stdio"),
+        choices=("memory", "stdio", "http"),
         default="memory",
     ),
     Option("kubeconfig", "path", "kubeconfig of the cluster that this run may read", metavar="FILE", default="none"),

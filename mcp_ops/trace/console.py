@@ -5,6 +5,7 @@ from typing import Any
 
 from mcp_ops.text import clean, inert, one_line
 from mcp_ops.trace.events import (
+    ConfirmationGiven,
     EffectSeen,
     Event,
     GuardDenied,
@@ -57,6 +58,9 @@ def _gist(event: Event) -> str:
         case ServerAsked() as it:
             answer = "granted" if it.granted else "refused"
             return f"{_brief(it.server)} asked for {_brief(it.method)}, {answer}: {_brief(it.text)}"
+        case ConfirmationGiven() as it:
+            why = f", {_brief(it.why)}" if it.why else ""
+            return f"call {it.call + 1}: {_brief(it.tool)} ({it.tool_class}): {it.answer} by {it.by}{why}"
         case RunFinish() as it:
             return f"{it.finish} after {it.calls} calls and {it.turns} turns: {_brief(it.answer or it.error or '')}"
         case LeakFound() as it:

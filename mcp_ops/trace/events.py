@@ -1,5 +1,6 @@
 """The events of a run, one typed class each, and the union to read them back."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,15 @@ StateName = Literal["executed", "failed", "denied", "unavailable", "declined"]
 
 FaultName = Literal["error", "timeout", "empty", "huge", "malformed", "text"]
 """The faults that a scenario can put into a call."""
+
+ToolClassName = Literal["read_only", "mutating", "destructive"]
+"""How dangerous a tool is, from the least."""
+
+ConfirmedBy = Literal["person", "script", "option", "nobody"]
+"""Who answered whether a call may be sent."""
+
+CALL_MARK = "[call] "
+"""What begins a line of a reply's text that stands for a call of a model with native tool calls."""
 
 EffectKind = Literal["created", "changed", "removed", "left_over"]
 """What a witness saw happen to an object of the world."""
@@ -43,6 +53,10 @@ class RunStart(Payload):
     max_calls: int
     cluster: str = "none"
     """`none`, or the display name and uid of the cluster that was named for this run."""
+    github: str = "none"
+    """`none`, or where the GitHub of this run is: `in memory: acme/web, acme/api`."""
+    agent: str = "ops"
+    """Which agent: `ops`, `command-line`, or the user's own as it is configured."""
     second_wall: str = "absent"
     """`landlock`, `bubblewrap`, or `absent` with the reason."""
     children_network: Literal["isolated", "unchecked"] = "unchecked"
@@ -75,6 +89,7 @@ class LlmResponse(Payload):
 
     turn: int
     text: str
+    """What it said. Native tool calls stand behind it, a line each: `[call] read_file {"path": "a"}`."""
     malformed: str | None = None
     """Why the reply was no valid turn, in one sentence, else None."""
     model: str = ""
@@ -143,6 +158,20 @@ class ServerAsked(Payload):
     """The beginning of what it said, on one line."""
     call: int | None = None
     """The call that was running on that server."""
+
+
+class ConfirmationGiven(Payload):
+    """Somebody was asked whether a call that changes something may be sent."""
+
+    call: int
+    tool: str
+    server: str
+    tool_class: ToolClassName
+    answer: Literal["yes", "no"]
+    by: ConfirmedBy
+    why: str = ""
+    """Half a sentence, such as `the input ended`."""
+    waited_ms: float = 0.0
 
 
 class RunFinish(Payload):
@@ -228,6 +257,12 @@ class ServerAskedEvent(_Event):
     payload: ServerAsked
 
 
+class ConfirmationEvent(_Event):
+    event: Literal["confirmation"] = "confirmation"
+    node: str = "act"
+    payload: ConfirmationGiven
+
+
 class RunFinishEvent(_Event):
     event: Literal["run_finish"] = "run_finish"
     node: str = "finalize"
@@ -254,6 +289,7 @@ Event = (
     | ToolResultEvent
     | GuardDeniedEvent
     | ServerAskedEvent
+    | ConfirmationEvent
     | RunFinishEvent
     | LeakFoundEvent
     | EffectSeenEvent
@@ -261,6 +297,7 @@ Event = (
 """Any event. Use `read_event` to get one from a line."""
 
 _ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+_ALL: TypeAdapter[list[Event]] = TypeAdapter(list[Annotated[Event, Field(discriminator="event")]])
 _EVENT_OF: dict[type[Payload], type[Event]] = {
     RunStart: RunStartEvent,
     LlmRequest: LlmRequestEvent,
@@ -269,6 +306,7 @@ _EVENT_OF: dict[type[Payload], type[Event]] = {
     ToolResult: ToolResultEvent,
     GuardDenied: GuardDeniedEvent,
     ServerAsked: ServerAskedEvent,
+    ConfirmationGiven: ConfirmationEvent,
     RunFinish: RunFinishEvent,
     LeakFound: LeakFoundEvent,
     EffectSeen: EffectSeenEvent,
@@ -293,6 +331,17 @@ def make_event(payload: Payload, *, seq: int, run_id: str, at: datetime) -> Even
         {"seq": seq, **envelope(payload, run_id=run_id, at=at), "payload": payload}
     )
     return event
+
+
+def read_events(lines: Sequence[bytes]) -> list[Event]:
+    """Read lines of a trace that are events, every one of them.
+
+    Raises:
+        pydantic.ValidationError: One of them is not.
+    """
+    # A line that is several values, or a part of one, would be read with its neighbours.
+    found = _ALL.validate_json(b"[" + b",".join(lines) + b"]")
+    return found if len(found) == len(lines) else [read_event(line) for line in lines]
 
 
 def read_event(line: str | bytes) -> Event:

@@ -82,9 +82,15 @@ def _fact(name: str, value: str) -> str:
     return f"<div><dt>{inert(name)}</dt><dd><bdi>{inert(one_line(value, 400))}</bdi></dd></div>\n"
 
 
-def events_behind(names: Sequence[str]) -> str:
-    """Return the note that names the events behind a row."""
-    return note(f"{'Event' if len(names) == 1 else 'Events'} of the trace: {', '.join(names)}")
+def in_brief(known: Iterable[str], events: Sequence[str]) -> str:
+    """Return what else is known of a row, on one line, and the names of the events behind it."""
+    behind = f"{'Event' if len(events) == 1 else 'Events'} of the trace: {', '.join(events)}"
+    return f'<p class="ops-note">{" · ".join(map(_brief, known))} · {inert(behind)}</p>\n'
+
+
+@lru_cache(maxsize=1024)
+def _brief(value: str) -> str:
+    return f"<bdi>{inert(one_line(value, 400))}</bdi>"
 
 
 @lru_cache(maxsize=64)

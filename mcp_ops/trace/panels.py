@@ -141,8 +141,11 @@ def _timeline(run: Run) -> str:
 def _facts_of_setup(start: RunStart) -> Iterator[tuple[str, str]]:
     nothing_named = "none was named: a call that needs one is answered “unavailable”"
     yield "Model", start.model
+    yield "Agent", start.agent
     yield "Transport", start.transport
     yield "Cluster", nothing_named if start.cluster == "none" else start.cluster
+    if start.github != "none":
+        yield "GitHub", start.github
     yield "Second wall", start.second_wall
     yield "Children’s network", start.children_network
 

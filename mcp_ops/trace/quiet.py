@@ -13,6 +13,7 @@ from typing import Any
 from mcp_ops.text import one_line
 from mcp_ops.trace.detail import hidden, name_or_hidden
 from mcp_ops.trace.events import (
+    ConfirmationGiven,
     EffectSeen,
     Event,
     GuardDenied,
@@ -89,6 +90,8 @@ def _quiet(payload: Payload, args: Mapping[int, Mapping[str, Any]]) -> Payload:
             }
         case ServerAsked():
             changes = {"method": name_or_hidden(payload.method), "text": _if_any(payload.text) or ""}
+        case ConfirmationGiven():
+            changes = {"tool": name_or_hidden(payload.tool)}
         case RunFinish():
             changes = {"answer": _if_any(payload.answer), "error": _if_any(payload.error)}
         case LeakFound():

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mcp_ops.text import one_line
-from mcp_ops.trace.events import Event, RunFinish, RunStart, read_event
+from mcp_ops.trace.events import Event, RunFinish, RunStart, read_event, read_events
 from mcp_ops.trace.writer import TRACE_NAME
 
 
@@ -47,11 +47,14 @@ def read_trace(path: Path) -> Trace:
     *lines, rest = file.read_bytes().split(b"\n")
     events: list[Event] = []
     problems: list[str] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            events.append(read_event(line))
-        except ValidationError as error:
-            problems.append(f"line {number}: not an event: {_reason(error)}")
+    try:
+        events += read_events(lines)
+    except ValidationError:
+        for number, line in enumerate(lines, 1):
+            try:
+                events.append(read_event(line))
+            except ValidationError as error:
+                problems.append(f"line {number}: not an event: {_reason(error)}")
     torn = False
     if rest:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_ops.text import one_line
-from mcp_ops.trace.markup import block, chip, counted, duration, events_behind, facts, inert, note, reason, row, slug
+from mcp_ops.trace.markup import block, chip, counted, duration, facts, in_brief, inert, note, reason, row, slug
 from mcp_ops.trace.view import Call, Turn
 
 
@@ -40,13 +40,13 @@ def _reply(turn: Turn) -> str:
     summary = f'<span class="ops-kind">reply</span><span class="ops-gist" dir="auto">{inert(turn.gist)}</span>'
     if reply.malformed is not None:
         summary += chip("malformed", "ops-state-failed") + reason(reply.malformed)
-    known = [("Model", reply.model)] if reply.model else []
-    known += [("Finish reason", reply.finish_reason)] if reply.finish_reason is not None else []
-    known += [("Prompt tokens", str(reply.prompt_tokens))] if reply.prompt_tokens is not None else []
-    known += [("Reply tokens", str(reply.completion_tokens))] if reply.completion_tokens is not None else []
-    known += [("Cost", f"${reply.usd:.6f}")] if reply.usd is not None else []
-    known += [("Requests", str(reply.attempts)), ("Duration", duration(reply.duration_ms))]
-    body = f"{block('what the model replied', text)}{facts(known)}{events_behind(turn.events)}"
+    known = [reply.model] if reply.model else []
+    known += [reply.finish_reason] if reply.finish_reason is not None else []
+    known += [counted(reply.prompt_tokens, "prompt token")] if reply.prompt_tokens is not None else []
+    known += [counted(reply.completion_tokens, "reply token")] if reply.completion_tokens is not None else []
+    known += [f"${reply.usd:.6f}"] if reply.usd is not None else []
+    known += [counted(reply.attempts, "request"), duration(reply.duration_ms)]
+    body = f"{block('what the model replied', text)}{in_brief(known, turn.events)}"
     return row(" ops-malformed" if reply.malformed is not None else "", summary, body)
 
 
@@ -88,22 +88,27 @@ def _call_body(call: Call) -> Iterator[str]:
         yield note("The trace has no result of this call.")
     if call.structured is not None:
         yield block("structured content", call.structured)
-    yield facts(_facts_of_call(call))
-    yield events_behind(call.events)
+    if more := list(_facts_of_call(call)):
+        yield facts(more)
+    result = call.result
+    known = [call.server] if call.server else []
+    if result is not None:
+        known += [call.state + (" (claimed by the server)" if result.claimed else ""), duration(result.duration_ms)]
+    yield in_brief(known, call.events)
 
 
 def _facts_of_call(call: Call) -> Iterator[tuple[str, str]]:
-    yield "Server", call.server
     result = call.result
-    if result is not None:
-        yield "State", call.state + (" (claimed by the server)" if result.claimed else "")
-        if call.rule is not None:
-            yield "Rule", call.rule
-        if result.fault is not None:
-            yield "Injected fault", f"{result.fault}: what came back is not what the server said"
-        if result.exit_code is not None:
-            yield "Exit code", str(result.exit_code)
-        yield "Duration", duration(result.duration_ms)
+    if call.rule is not None:
+        yield "Rule", call.rule
+    if result is not None and result.fault is not None:
+        yield "Injected fault", f"{result.fault}: what came back is not what the server said"
+    if result is not None and result.exit_code is not None:
+        yield "Exit code", str(result.exit_code)
+    if call.confirmation is not None:
+        given = call.confirmation
+        why = f": {given.why}" if given.why else ""
+        yield "Confirmation", f"{given.answer}, by {given.by}, for a {given.tool_class} tool{why}"
     for asked in call.asked:
         answer = "granted" if asked.granted else "refused"
         yield "Asked by the server", f"{asked.method}, {answer}" + (f": {asked.text}" if asked.text else "")

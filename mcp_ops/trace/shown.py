@@ -1,6 +1,7 @@
 """How much of a run a page has room for."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from markupsafe import Markup
 
@@ -50,7 +51,8 @@ class Paper:
             system: Whether it is a system message.
         """
         room = max(0, min(self._room.system if system else self._room.text, self._left))
-        head = clean(text)
+        # A system message comes again in every run with the same tools.
+        head = _clean_kept(text) if system else clean(text)
         notes = []
         if len(head) > room // _MOST_BYTES:
             data = head.encode("utf-8", "replace")
@@ -63,3 +65,8 @@ class Paper:
             whole = f" The whole text has {full_length} bytes." if full_length is not None else ""
             notes.append(f"Cut before it was written to the trace.{whole}")
         return Shown(Markup(html), " ".join(notes))  # noqa: S704 -- escaped above
+
+
+@lru_cache(maxsize=8)
+def _clean_kept(text: str) -> str:
+    return clean(text)

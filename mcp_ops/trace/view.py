@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from mcp_ops.text import one_line
 from mcp_ops.trace.console import arguments_gist
 from mcp_ops.trace.detail import Detail
 from mcp_ops.trace.events import (
+    CALL_MARK,
+    ConfirmationGiven,
     EffectSeen,
     Event,
     GuardDenied,
@@ -32,6 +36,7 @@ from mcp_ops.trace.shown import Paper, Room, Shown
 _KNOWN_STRUCTURED = frozenset({"state", "rule", "reason", "hint", "truncated", "full_length", "exit_code"})
 _NO_RESULT = "no result"
 
+_OfACall = ToolCall | ToolResult | GuardDenied | ConfirmationGiven
 N = TypeVar("N", int, float)
 P = TypeVar("P", bound=Payload)
 
@@ -58,6 +63,8 @@ class Call:
     leaks: list[LeakFound] = field(default_factory=list)
     asked: list[ServerAsked] = field(default_factory=list)
     """What the server asked of its client meanwhile."""
+    confirmation: ConfirmationGiven | None = None
+    """What was answered when somebody was asked whether it may be sent."""
     events: list[str] = field(default_factory=list)
     """The events of the trace behind this row: `3 tool_call`."""
 
@@ -179,6 +186,8 @@ class _Timeline:
             case ServerAsked(call=int(index)) as asked if index in self.calls:
                 self.calls[index].asked.append(asked)
                 self.calls[index].events.append(name)
+            case ConfirmationGiven() as confirmation:
+                self._row(confirmation, at, name).confirmation = confirmation
 
     def _turn(self, index: int, at: str) -> Turn:
         if not self.turns or self.turns[-1].number != index + 1:
@@ -198,13 +207,13 @@ class _Timeline:
     def _answer(self, turn: Turn, reply: LlmResponse, name: str) -> None:
         turn.reply = reply
         turn.reply_text = self._paper.show(reply.text, cut=reply.truncated, full_length=reply.full_length)
-        turn.gist = one_line(_thought(reply.text) or reply.text)
+        turn.gist = one_line(_thought(reply.text) or reply.text.split(f"\n{CALL_MARK}")[0])
         turn.events.append(name)
 
     def _call(self, call: ToolCall, turn: Turn, at: str, name: str) -> None:
         row = self._row(call, at, name, turn)
         row.gist = arguments_gist(call.args)
-        row.args = self._paper.show(json.dumps(call.args, indent=2, ensure_ascii=False))
+        row.args = self._paper.show(indented(call.args))
 
     def _finish(self, result: ToolResult, at: str, name: str) -> None:
         row = self._row(result, at, name)
@@ -214,9 +223,9 @@ class _Timeline:
         if isinstance(further, dict):
             further = {key: value for key, value in further.items() if key not in _KNOWN_STRUCTURED}
         if further not in (None, {}):
-            row.structured = self._paper.show(json.dumps(further, indent=2, ensure_ascii=False))
+            row.structured = self._paper.show(indented(further))
 
-    def _row(self, about: ToolCall | ToolResult | GuardDenied, at: str, name: str, turn: Turn | None = None) -> Call:
+    def _row(self, about: _OfACall, at: str, name: str, turn: Turn | None = None) -> Call:
         """Return the row of a call, also when the trace lost the event that begins it."""
         row = self.calls.get(about.call)
         if row is None:
@@ -231,6 +240,14 @@ class _Timeline:
             return ""
         self.last_offset = (moment - self._begin).total_seconds()
         return f"{self.last_offset:.3f}"
+
+
+def indented(value: object) -> str:
+    """Return a JSON value in lines. The standard library indents in Python, at ten times the cost."""
+    try:
+        return to_json(value, indent=2, inf_nan_mode="constants").decode()
+    except (PydanticSerializationError, ValueError):
+        return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _moment(event: Event) -> datetime | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel
 
-from mcp_ops.text import Redactor, cap, clean
+from mcp_ops.text import Redactor, cap, clean, is_plain
 from mcp_ops.trace.events import LlmRequest, LlmResponse, Payload, PromptMessage, ToolCall, ToolResult, envelope
 
 TEXT_BYTES = 8192
@@ -38,17 +38,24 @@ def _as_it_is(payload: Payload, redactor: Redactor) -> str | None:
     """Return the JSON of a payload that needs no mending, as most do, or None."""
     if not redactor.same_in_json:
         return None
+    if isinstance(payload, LlmRequest):
+        # Nothing else in a request is from outside, and a message comes again in later runs.
+        texts = [message.content for message in payload.messages]
+        return payload.model_dump_json() if all(_is_plain(text, redactor) for text in texts) else None
     try:
         body = payload.model_dump_json()
     except ValueError:
         return None
-    if not (body.isascii() and body.isprintable()) or ("\\" in body and _CONTROL_CHARACTER.search(body)):
+    if "\\" in body and _CONTROL_CHARACTER.search(body):
         return None
     if isinstance(payload, ToolCall | ToolResult | LlmResponse) and _out_of_bounds(body):
         return None
-    # Nothing else in a request is from outside, and a message comes again in later runs.
-    texts = [message.content for message in payload.messages] if isinstance(payload, LlmRequest) else [body]
-    return body if all(len(text) <= TEXT_BYTES and redactor.text(text) is text for text in texts) else None
+    return body if _is_plain(body, redactor) else None
+
+
+def _is_plain(text: str, redactor: Redactor) -> bool:
+    """Return whether a text is written as it is."""
+    return len(text) <= TEXT_BYTES and is_plain(text) and redactor.text(text) is text
 
 
 def _out_of_bounds(body: str) -> bool:

@@ -36,6 +36,8 @@ def complete(item: pytest.Item, report: pytest.TestReport) -> None:
     Every phase may carry captured output; the record goes with the call phase. An item that breaks or is skipped before
     it, or breaks after it, has a record of that: no reader takes it for one that passed, or that was not there.
     """
+    if report.when != "call" and report.passed and not report.sections:
+        return
     redact_sections(item, report)
     redact_longrepr(item, report)
     outcomes = item.stash[OUTCOMES]
@@ -51,8 +53,9 @@ def complete(item: pytest.Item, report: pytest.TestReport) -> None:
         _forget_traces(outcomes, item.config.stash[STATE])
     record = make_record(item, report, outcomes)
     attach(report, record)
+    properties = junit.properties(record)
     for owner in (item, report):
-        junit.set_properties(owner, record)
+        junit.set_properties(owner, properties)
     if isinstance(item, LineItem):
         _place_skip(item, report)
     if excuse := _excuse_of(item, report):
@@ -216,19 +219,10 @@ def _wanted_rules(item: pytest.Item, *, live: bool) -> tuple[str, ...]:
     """Return the rules that the expectations name; a live run is held against `live.expect`."""
     if not isinstance(item, ScenarioItem):
         return ()
+    from mcp_ops.evaluation.line.denials import named_rules
+
     expected = item.scenario.spec.expected_in("live" if live else "mock")
-    return () if expected is None else tuple(sorted(set(_rules(expected.model_dump(include={"calls", "denied"})))))
-
-
-def _rules(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        if isinstance(value.get("rule"), str):
-            yield value["rule"]
-        for inner in value.values():
-            yield from _rules(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _rules(inner)
+    return () if expected is None else named_rules(expected)
 
 
 def _place_skip(item: LineItem, report: pytest.TestReport) -> None:

@@ -4,6 +4,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,7 @@ def place_of(item: pytest.Item, *position: int) -> Place:
     return Place(location=inert_line(where), item=item)
 
 
+@lru_cache(maxsize=256)
 def _relative(path: Path, base: Path) -> str:
     try:
         return Path(os.path.relpath(path, base)).as_posix()

@@ -38,10 +38,10 @@ def properties(record: Record) -> list[tuple[str, object]]:
     return [(PREFIX + name, value) for name, value in values.items() if value not in (None, "")]
 
 
-def set_properties(owner: pytest.Item | pytest.TestReport, record: Record) -> None:
-    """Put the properties on an item or a report, in place of those of an earlier attempt."""
+def set_properties(owner: pytest.Item | pytest.TestReport, new: Sequence[tuple[str, object]]) -> None:
+    """Put properties of a record on an item or a report, in place of those of an earlier attempt."""
     others = [pair for pair in owner.user_properties if not str(pair[0]).startswith(PREFIX)]
-    owner.user_properties[:] = [*others, *properties(record)]
+    owner.user_properties[:] = [*others, *new]
 
 
 def say_of_the_suite(config: pytest.Config, name: str, lines: Sequence[str]) -> None:
