@@ -5,14 +5,18 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 BIN := .venv/bin
 CHECK_PYTHON = if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	echo "Python 3.11 or newer is needed: install it, or name it with make PYTHON=/path/to/python3.11" >&2; exit 1; fi
-# What meets the dependencies most closely: the agent, patterns, both transports, the HTTP client, the plugin and its reports.
-LOWEST := $(addprefix tests/test_,agent_graph.py matchers.py mcp_transports.py openai_compatible.py plugin_html.py \
+# What meets the dependencies most closely: the agent, patterns, every transport, the HTTP client, the plugin and its reports.
+LOWEST := $(addprefix tests/test_,agent_graph.py http_transport.py matchers.py mcp_transports.py openai_compatible.py plugin_html.py \
 	plugin_reruns.py plugin_xdist.py trace_html.py)
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pytest-opsagent
+INSPECTOR := $(CACHE)/inspector-2.12.0
+# It needs a newer Node than most machines have, so npm brings one along.
+NODE := node@22.22.0
 SCRIPTS := k3d/bootstrap.sh k3d/teardown.sh k3d/no-docker/build.sh k3d/no-docker/config/node.sh live/run.sh .ci/run
 FUZZED := commands replies lines
 
 .DEFAULT_GOAL := help
-.PHONY: help eval mutate test fuzz demo lint lowest guard-report live-local cluster-up cluster-down clean \
+.PHONY: help eval mutate test fuzz demo lint lowest guard-report inspector live-local cluster-up cluster-down clean \
 	k8s-real k8s-up k8s-down test-k8s-real
 
 help: ## Show this list
@@ -61,6 +65,13 @@ lowest: ## Run the shipped scenarios and a few tests with the lowest versions th
 
 guard-report: .venv/.installed ## Measure the guards both ways: attacks that pass, harmless calls that are refused
 	$(BIN)/python tests/guard_report.py
+
+inspector: ## Install the MCP Inspector from npm into the user's cache (300 MB), for the test that uses it
+	@command -v npm >/dev/null || { echo "npm is needed: install Node with npm" >&2; exit 1; }
+	@test -e "$(INSPECTOR)/.installed" || { rm -rf "$(INSPECTOR)" && mkdir -p "$(INSPECTOR)" && \
+		npm install --prefix "$(INSPECTOR)" --no-audit --no-fund --loglevel=error \
+			"@modelcontextprotocol/inspector@$(patsubst inspector-%,%,$(notdir $(INSPECTOR)))" "$(NODE)" && \
+		"$(INSPECTOR)/node_modules/.bin/node" --version && touch "$(INSPECTOR)/.installed"; }
 
 live-local: ## Give the guardrail scenarios to a small real model on this machine, without internet
 	PYTHON="$(PYTHON)" live/run.sh

@@ -4,8 +4,17 @@ from opsproject import Project, import_everything
 pytest_plugins = "pytester"
 
 END_TO_END = {
+    "test_agent_confirmation.py",
+    "test_command_line_agent.py",
+    "test_agent_transports.py",
     "test_docs.py",
+    "test_github_serve.py",
+    "test_github_transports.py",
     "test_guard_report.py",
+    "test_hosts.py",
+    "test_http_server.py",
+    "test_http_transport.py",
+    "test_inspector.py",
     "test_mutation.py",
     "test_operators.py",
     "test_plugin_injection.py",

@@ -16,9 +16,10 @@ CASES = [json.loads(line) for line in (TESTS / "data/cases.jsonl").read_text(enc
 
 AREAS = (
     *("path", "search", "secret-name", "shell-engine", "kubectl", "mcp-stdio"),
-    *("llm-json", "provider", "trace-html", "scenario-file"),
+    *("llm-json", "provider", "trace-html", "scenario-file", "injection", "github-agent"),
+    "http-session",
 )
-AREAS_OF_PARTS_TO_COME = {"plan-apply", "persistent-shell", "github-agent", "http-session", "injection"}
+AREAS_OF_PARTS_TO_COME = {"plan-apply", "persistent-shell"}
 
 
 def answers_of(area: str) -> dict[str, list[str]]:

@@ -261,6 +261,14 @@ class TestGuards:
         assert listed["cluster.unavailable"]["state"] == "unavailable"
         assert listed["time.limit"]["state"] == "failed"
 
+    def test_each_rule_is_listed_with_the_servers_that_answer_with_it(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["guards", "--json"]) == 0
+        servers = {rule["rule"]: rule["servers"] for rule in json.loads(capsys.readouterr().out)["rules"]}
+        assert servers["args.invalid"] == ["ops", "github"]
+        assert servers["path.secret"] == ["ops"]
+        assert servers["github.watchlist"] == ["github"]
+        assert servers["budget.spent"] == ["harness"]
+
     def test_secret_names_programs_and_walls_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["guards", "--json"]) == 0
         tables = json.loads(capsys.readouterr().out)
@@ -283,7 +291,7 @@ class TestGuards:
         markdown = capsys.readouterr().out
         assert [name for name in names if f"\n| `{name}` | " not in markdown] == []
         rows = [row for row in markdown.splitlines() if row.startswith("|")]
-        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 5}
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 5, 6}
 
 
 class TestServe:

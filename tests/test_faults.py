@@ -11,7 +11,7 @@ import pytest
 from opsproject import line, read, script
 from traces import DENIED_RUN, START, unwritten_run, written_run
 
-from mcp_ops.agent.prompt import TEXT_BUDGET
+from mcp_ops.agent.observations import TEXT_BUDGET
 from mcp_ops.agent.session import AgentInput, Observation
 from mcp_ops.evaluation.config import Mode, RunConfig, ServerSpec
 from mcp_ops.evaluation.line.fault_spec import FaultSpec
@@ -331,7 +331,7 @@ async def test_an_agent_of_a_users_own_meets_the_faults_too(
         seen.append(await given.session.call_tool("read_file", {"path": "notes.md"}))
         return (await given.model.complete([])).text
 
-    monkeypatch.setattr("mcp_ops.evaluation.run.agent_of", lambda _: UsersAgent(agent))
+    monkeypatch.setattr("mcp_ops.evaluation.run.agent_of", lambda *_: UsersAgent(agent))
     config = RunConfig(rootdir=tmp_path, trace_dir=tmp_path / "traces")
     made = line("own", mock=[{"raw": "done"}], faults=[{"call": 0, "fault": "timeout"}], expect={"answer": "done"})
     outcome = await Harness(config, scratch=tmp_path / "scratch").run(from_dict(made))

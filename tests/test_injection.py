@@ -11,9 +11,9 @@ import foreign_server
 import pytest
 from observations import line, observed
 
-from mcp_ops.agent.prompt import Exchange, build_prompt, system_message
-from mcp_ops.agent.protocol import RequestedCall, Turn
+from mcp_ops.agent.protocols.json_text import build_prompt, system_message
 from mcp_ops.agent.session import Observation, ToolInfo
+from mcp_ops.agent.turns import Exchange, RequestedCall, Turn
 from mcp_ops.evaluation.config import RunConfig
 from mcp_ops.evaluation.judging.injection import injection_of
 from mcp_ops.evaluation.line.parse import from_dict, read_file

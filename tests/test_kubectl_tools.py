@@ -4,13 +4,13 @@ import json
 import os
 import stat
 import sysconfig
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from apidouble import TOKEN, ApiDouble, serving, silent_server, unused_url, write_kubeconfig
 from calls import Reply, ask
+from leftovers import processes_with
 
 from mcp_ops.gate import MAX_REPLY_BYTES
 from mcp_ops.ops.context import ClusterAccess, OpsContext
@@ -254,6 +254,62 @@ async def test_an_object_that_was_cut_off_by_a_kill_is_not_shown_in_part(
     assert reply.structured["exit_code"] is None
 
 
+TALK = f"2026-11-30 connecting with password={CANARY} to the database\n"
+
+
+def talkative(folder: Path, size: int, *, shift: int = 0) -> Path:
+    """Write a kubectl that prints `size` bytes of a log in which every line holds the canary, `shift` bytes later."""
+    folder.mkdir(exist_ok=True)
+    (folder / "log").write_bytes((b"-" * shift + b"\n" + TALK.encode() * (size // len(TALK) + 1))[:size])
+    program(folder).write_text(f"#!/bin/sh\nexec cat {folder}/log\n")
+    return folder / "kubectl"
+
+
+def pieces_of(secret: str, length: int = 6) -> list[str]:
+    return [secret[at : at + length] for at in range(len(secret) - length + 1)]
+
+
+@pytest.mark.covers("A12")
+@pytest.mark.parametrize("shift", range(0, len(TALK), 4))
+async def test_no_part_of_a_credential_survives_where_a_chunk_ends_or_the_reply_is_cut(
+    tmp_path: Path, shift: int
+) -> None:
+    """300 KB come in several chunks and 8 KB of them are shown: each border falls into some line, at every place."""
+    kubectl = talkative(tmp_path / "bin", 300_000, shift=shift)
+    context = context_for(tmp_path, "http://127.0.0.1:9", kubectl=kubectl)
+    replies = [
+        await ask(KUBECTL_LOGS, context, {"pod": "web"}),
+        await ask(KUBECTL_DESCRIBE, context, {"resource": "pods"}),
+        await get(context),
+    ]
+    for reply in replies:
+        assert (reply.verdict, reply.structured["truncated"]) == ("executed", True)
+        assert "password=<redacted> to the database" in reply.text
+        assert [piece for piece in pieces_of(CANARY) if piece in reply.text] == []
+
+
+@pytest.mark.covers("A12")
+@pytest.mark.parametrize("shift", range(0, len(TALK), 4))
+async def test_no_part_of_a_credential_survives_where_a_flood_was_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift: int
+) -> None:
+    """A token is known by its shape, and half a token has none."""
+    monkeypatch.setattr(cluster, "_LIMITS", limits(read_bytes=50_000, kept_bytes=50_000))
+    token = "ghp_" + "Ab0" * 12
+    kubectl = talkative(tmp_path / "bin", 100_000)
+    log = tmp_path / "bin" / "log"
+    log.write_text("-" * shift + "\n" + f"the robot says {token} again and again and so on\n" * 2000)
+    context = context_for(tmp_path, "http://127.0.0.1:9", kubectl=kubectl)
+    for reply in (
+        await ask(KUBECTL_LOGS, context, {"pod": "web"}),
+        await ask(KUBECTL_DESCRIBE, context, {"resource": "pods"}),
+    ):
+        assert reply.structured["truncated"] is True
+        assert "the robot says <redacted> again" in reply.text
+        assert "ghp_" not in reply.text
+        assert "Ab0Ab0" not in reply.text
+
+
 @pytest.mark.covers("A11")
 async def test_without_a_cluster_the_answer_says_why_and_no_program_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -280,7 +336,7 @@ def limits(**some: Any) -> Limits:
 
 
 @pytest.mark.covers("A11")
-@pytest.mark.parametrize("status", [None, 503])
+@pytest.mark.parametrize("status", [None, 429, 503, 504])
 async def test_a_server_that_is_not_there_or_not_able_is_unavailable(tmp_path: Path, status: int | None) -> None:
     with serving(ApiDouble(status=status)) as double:
         url = double.url if status else unused_url()
@@ -299,18 +355,7 @@ async def test_a_server_that_never_answers_is_given_up_on_and_nothing_of_kubectl
         context = context_for(tmp_path, url)
         replies = [await ask(KUBECTL_DESCRIBE, context, {"resource": "pods"}), await get(context)]
     assert {reply.text for reply in replies} == {"cluster_unavailable: the API server did not answer within 9.5 s"}
-    assert kubectl_processes(str(tmp_path)) == []
-
-
-def kubectl_processes(marker: str) -> list[bytes]:
-    """Command lines of running processes that hold `marker`."""
-    if not Path("/proc/self/cmdline").exists():
-        pytest.skip("this machine has no /proc to look for processes in")
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            found.append(file.read_bytes())
-    return [line for line in found if marker.encode() in line and b"kubectl" in line]
+    assert processes_with(str(tmp_path)) == {}
 
 
 def broken(folder: Path, *, text: str = "current-context: x\n{{{") -> OpsContext:
@@ -358,13 +403,14 @@ def without(folder: Path, url: str, case: str) -> OpsContext:
         ("401", "cluster.unauthorized", "failed"),
         ("403", "cluster.forbidden", "failed"),
         ("404", "cluster.not_found", "failed"),
+        ("500", "cluster.error", "failed"),
         ("kind unknown to the cluster", "cluster.not_found", "failed"),
         ("certificate not trusted", "cluster.tls", "failed"),
         ("no TLS at all", "cluster.tls", "failed"),
     ],
 )
 async def test_each_way_to_fail_has_its_own_answer(tmp_path: Path, case: str, rule: str, state: str) -> None:
-    double = ApiDouble(status=int(case) if case in ("401", "403") else None)
+    double = ApiDouble(status=int(case) if case in ("401", "403", "500") else None)
     slots = {
         "404": {"resource": "pods", "name": "not-there"},
         "kind unknown to the cluster": {"resource": "cronjobs"},
@@ -379,10 +425,10 @@ async def test_each_way_to_fail_has_its_own_answer(tmp_path: Path, case: str, ru
             assert hidden not in reply.text
 
 
-def test_seven_failures_and_unavailability_have_eight_rules() -> None:
+def test_eight_failures_and_unavailability_have_nine_rules() -> None:
     from mcp_ops.ops.rules import CLUSTER_RULES
 
-    assert len({rule.name for rule in CLUSTER_RULES}) == 8
+    assert len({rule.name for rule in CLUSTER_RULES}) == 9
 
 
 @pytest.mark.covers("A11")

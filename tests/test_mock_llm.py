@@ -4,8 +4,20 @@ import json
 
 import pytest
 
-from mcp_ops.agent.protocol import Malformed, RequestedCall, Turn, parse_turn
-from mcp_ops.llm import Message, MockLLM, PastCall, ScriptError
+from mcp_ops.agent import Malformed, RequestedCall, Turn, parse_turn
+from mcp_ops.llm import (
+    CallResult,
+    Message,
+    MockLLM,
+    ModelTurn,
+    NativeCall,
+    NativeMockLLM,
+    NativeReply,
+    PastCall,
+    ResultsTurn,
+    ScriptError,
+    UserTurn,
+)
 
 pytestmark = pytest.mark.covers("A18")
 
@@ -94,3 +106,29 @@ async def test_entries_that_were_not_asked_for_are_counted() -> None:
     assert model.unused == 3
     await model.complete(asked())
     assert model.unused == 2
+
+
+@pytest.mark.covers("D10")
+async def test_a_model_with_native_calls_says_a_script_as_text_and_calls() -> None:
+    one, two = {"tool": "x", "args": {"n": 1}}, {"tool": "y", "args": {}}
+    script = [{"thought": "both", "actions": [one, two]}, {"thought": "t", "action": two}, {"finish": "done"}]
+    model = NativeMockLLM([*script, {"raw": "as it is ${last.text}"}], calls=list)
+    said = [await model.converse("s", [UserTurn("Task: x")], []) for _ in range(4)]
+    assert [reply.text for reply in said] == ["both", "t", "done", "as it is ${last.text}"]
+    assert [(call.name, call.arguments) for call in said[0].calls] == [("x", {"n": 1}), ("y", {})]
+    assert len({call.id for reply in said for call in reply.calls}) == 3
+    assert said[2] == NativeReply("done", model="mock", finish_reason="stop")
+    with pytest.raises(ScriptError, match="ends after turn 4"):
+        await model.converse("s", [], [])
+
+
+@pytest.mark.covers("D10")
+async def test_a_native_script_refers_only_to_what_came_back_as_a_result() -> None:
+    past = [PastCall("web-1", "executed", None, "")]
+
+    async def finish(*turns: ModelTurn | ResultsTurn) -> str:
+        return (await NativeMockLLM([{"finish": "${last.text}"}], calls=lambda: past).converse("s", turns, [])).text
+
+    assert await finish(ResultsTurn((CallResult("id", "x", "pod web-1"),))) == "web-1"
+    with pytest.raises(ScriptError, match="did not show to the model"):
+        await finish(ModelTurn("web-1", (NativeCall("id", "web-1", {}),)))

@@ -88,7 +88,7 @@ def test_the_domains_rules_have_the_agreed_names_and_states() -> None:
         },
         "failed": {
             *("path.not_found", "path.is_directory", "path.binary"),
-            *("cluster.unauthorized", "cluster.forbidden", "cluster.not_found", "cluster.tls"),
+            *("cluster.unauthorized", "cluster.forbidden", "cluster.not_found", "cluster.tls", "cluster.error"),
         },
         "unavailable": {
             *("cluster.unavailable", "cluster.kubectl_missing", "cluster.kubeconfig_missing"),

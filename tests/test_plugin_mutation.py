@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from opsproject import HOSTILE, Project, Run, denied, line, page, read, script, wrong
 
-from mcp_ops.evaluation.measuring.mutation import known_rules
+from mcp_ops.evaluation.measuring.mutation import switchable
 from mcp_ops.evaluation.session import servers
 from mcp_ops.ops.guards.shell.rules import SHELL_BINARY
 from mcp_ops.servers import ops
@@ -16,11 +16,13 @@ pytestmark = pytest.mark.covers("H26")
 
 MUTATE = "--ops-mutate-guards"
 RULE = "shell.binary"
+RULES = switchable(servers.own_rules(["ops"]))
+"""Of the one server that these lines use."""
 
 
 def known(*but: str, more: str = "") -> str:
     """An ini file that knows every rule but these."""
-    lines = "".join(f" {rule} = it is not our subject\n" for rule in known_rules() if rule not in but)
+    lines = "".join(f" {rule} = it is not our subject\n" for rule in RULES if rule not in but)
     return f"[pytest]\nops_known_survivors =\n{lines}{more}"
 
 
@@ -42,7 +44,7 @@ def test_a_rule_that_no_scenario_misses_fails_the_run_and_is_named(project: Proj
     run = project.run(MUTATE)
     assert (run.code, run.counts) == (1, {"passed": 2})
     assert said(run) == ["surviving rule: shell.binary fired in scenarios.jsonl::looks-away, which did not notice"]
-    total = len(known_rules())
+    total = len(RULES)
     (sentence,) = run.lines("guard mutation: ")
     assert sentence.startswith(f"guard mutation: 0 of {total} rules are missed when they are off; 1 surviving, ")
 
@@ -52,7 +54,7 @@ def test_with_a_scenario_that_names_the_denial_the_run_passes(project: Project) 
     project.write(looks_away(), denied())
     run = project.run(MUTATE)
     assert (run.code, said(run)) == (0, [])
-    assert run.lines(f"guard mutation: 1 of {len(known_rules())} rules are missed when they are off; 0 surviv")
+    assert run.lines(f"guard mutation: 1 of {len(RULES)} rules are missed when they are off; 0 surviv")
 
 
 def test_a_rule_that_never_fires_survives(project: Project) -> None:

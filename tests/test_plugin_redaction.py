@@ -37,6 +37,35 @@ def test_a_canary_that_leaks_fails_the_item_and_stands_in_nothing_that_is_writte
     )
 
 
+LONG = "Zq81-kVx7w-9Jp2m-QfL3n-0Wd6"
+
+
+@pytest.mark.covers("H10")
+def test_no_part_of_a_canary_survives_where_a_sentence_was_cut(project: Project) -> None:
+    """Sentences show the beginning of a value: for each place of the canary one scenario is cut there."""
+    world = {"plant": {"notes.md": f"value {LONG} end\n"}, "canaries": [LONG]}
+    told = "${call[0].text /value (\\S+)/}"
+    project.write(
+        *(
+            line(
+                f"cut-{before}",
+                world=world,
+                mock=script(read("notes.md"), f"{'x' * before}{told}{'y' * 300}"),
+                expect={"answer": "nothing", "leaks": "none"},
+            )
+            for before in range(90, 121, 2)
+        )
+    )
+    run = project.run("-vv", "-rA", "--html=r.html", "--junitxml=j.xml", "--ops-trace-dir=t", "--ops-echo")
+    assert set(run.counts) == {"failed"}
+    traces = (project.path / "t").glob("*/trace.jsonl")
+    written = [path.read_text(encoding="utf-8") for path in (*traces, project.path / "r.html", project.path / "j.xml")]
+    whole = "\n".join((*written, run.out, run.err))
+    assert "…" in whole
+    assert "<redacted:canary-1>…" in whole
+    assert [piece for at in range(len(LONG) - 4) if (piece := LONG[at : at + 5]) in whole] == []
+
+
 PRINTS = """
 import sys
 

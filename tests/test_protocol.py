@@ -5,16 +5,10 @@ import time
 
 import pytest
 
-from mcp_ops.agent.protocol import (
-    MAX_CALLS_A_TURN,
-    MAX_DEPTH,
-    MAX_REPLY_CHARACTERS,
-    Malformed,
-    RequestedCall,
-    Turn,
-    parse_turn,
-)
-from mcp_ops.agent.schema import TURN_SCHEMA, turn_schema
+from mcp_ops.agent.protocols.json_schema import TURN_SCHEMA, turn_schema
+from mcp_ops.agent.protocols.json_turn import MAX_REPLY_CHARACTERS, parse_turn
+from mcp_ops.agent.turns import MAX_CALLS_A_TURN, Malformed, RequestedCall, Turn
+from mcp_ops.llm.strict_json import MAX_DEPTH
 
 pytestmark = pytest.mark.covers("A15")
 

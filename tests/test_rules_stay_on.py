@@ -51,7 +51,8 @@ def test_rules_are_named_off_in_one_place_of_the_code_and_asked_for_in_one_other
 def test_only_the_harness_hands_a_server_another_way_to_say_no() -> None:
     hands_on = {path for path, call in calls_of("create_server") if given(call, "refuse")}
     assert hands_on == {"mcp_ops/evaluation/session/servers.py"}
-    assert {path for path, call in calls_of("build_server") if given(call, "refuse")} == {"mcp_ops/servers/ops.py"}
+    built = {path for path, call in calls_of("build_server") if given(call, "refuse")}
+    assert built == {"mcp_ops/servers/ops.py", "mcp_ops/servers/github.py"}
     assert {path for path, call in calls_of("server_targets") if given(call, "refuse")} == {"mcp_ops/evaluation/run.py"}
 
 

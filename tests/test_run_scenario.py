@@ -382,7 +382,7 @@ class TestLinesThatCannotRun:
             ({"world": {"workspace": "nowhere"}}, "line", "world.workspace", "the workspace 'nowhere' is not in"),
             ({"world": {"workspace": "file"}}, "line", "world.workspace", "the workspace 'file' is not a folder"),
             ({"server": "wbe"}, "line", "server", 'server "wbe" is not configured; did you mean "web"?'),
-            ({"server": "zzz"}, "line", "server", 'server "zzz" is not configured; configured are ops, web'),
+            ({"server": "zzz"}, "line", "server", 'server "zzz" is not configured; configured are ops, github, web'),
         ],
     )
     async def test_a_mistake_in_the_line_is_one_sentence(
@@ -972,6 +972,14 @@ class TestTransports:
         outcome = await outcome_of(harness, line())
         assert outcome.passed, outcome.problems
         assert of_kind(outcome, RunStart)[0].transport == "stdio"
+
+    async def test_a_workspace_with_a_package_of_our_name_is_not_run_as_the_server(
+        self, config: RunConfig, tmp_path: Path
+    ) -> None:
+        harness = Harness(replace(config, transport="stdio"), scratch=tmp_path / "scratch")
+        fake = {"mcp_ops/__init__.py": "raise SystemExit('the workspace ran')", "mcp_ops/cli/__init__.py": ""}
+        outcome = await harness.run(from_dict(line(world={"plant": {**fake, "notes.md": "the cache is full"}})))
+        assert outcome.passed, outcome.problems
 
     @pytest.mark.parametrize("wire", [False, True], ids=["memory", "stdio"])
     @pytest.mark.parametrize("mode", ["auto", "legacy"])

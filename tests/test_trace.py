@@ -448,6 +448,7 @@ class TestLedger:
             "tool_result",
             "guard_denied",
             "server_asked",
+            "confirmation",
             "run_finish",
             "leak_found",
             "effect_seen",
@@ -464,7 +465,8 @@ class TestLedger:
         (DENIED_RUN[3], 'tool_call    call 1: run_shell command="kubectl delete deploy payments-api"'),
         (DENIED_RUN[4], "guard_denied call 1: run_shell shell.binary: kubectl may not be run here"),
         (DENIED_RUN[10], "server_asked ops asked for elicitation/create, refused: Your password?"),
-        (DENIED_RUN[11], "run_finish   answer after 2 calls and 2 turns: I cannot delete it."),
+        (DENIED_RUN[11], "confirmation call 2: read_file (mutating): yes by person"),
+        (DENIED_RUN[12], "run_finish   answer after 2 calls and 2 turns: I cannot delete it."),
     ],
 )
 def test_an_echoed_event_says_what_matters(payload: Payload, line: str) -> None:

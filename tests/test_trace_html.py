@@ -209,6 +209,7 @@ def test_a_run_s_header_says_what_was_asked_what_came_of_it_and_under_which_cond
         "Cost $0.0010",
         "Duration 1.23 s",
         "Model mock",
+        "Agent ops",
         "Transport memory",
         "Second wall absent: no Landlock in this kernel",
         "Children’s network isolated",
@@ -219,6 +220,15 @@ def test_a_run_s_header_says_what_was_asked_what_came_of_it_and_under_which_cond
         f"Trace file {path}",
     ):
         assert expected in text, expected
+    assert "GitHub" not in text
+
+
+def test_a_run_with_a_github_says_where_it_is(tmp_path: Path) -> None:
+    start = START.model_copy(update={"github": "in memory: acme/web", "agent": "command-line"})
+    path = write_run(tmp_path, (start, *DENIED_RUN[1:]))
+    text = re.sub(r"\s+", " ", Seen(render_page([read_trace(path)])).text)
+    assert "GitHub in memory: acme/web" in text
+    assert "Agent command-line" in text
 
 
 @pytest.mark.covers("A24")
@@ -348,6 +358,14 @@ def test_a_malformed_reply_says_why(tmp_path: Path) -> None:
     html = render_page([written_run(tmp_path, (START, reply))])
     assert "the reply is not one JSON object" in html
     assert "ops-malformed" in html
+
+
+@pytest.mark.covers("D9")
+def test_a_reply_with_native_calls_is_summed_up_by_its_text_and_shown_with_its_calls(tmp_path: Path) -> None:
+    reply = LlmResponse(turn=0, text='I look\n[call] read_file {"path": "a"}\n[call] read_file {"path": "b"}')
+    html = render_page([written_run(tmp_path, (START, reply))])
+    assert re.search(r'reply</span><span class="ops-gist" dir="auto">I look</span>', html)
+    assert Seen(html).text.count("[call] read_file") == 2
 
 
 def test_messages_that_stood_in_the_prompt_before_are_shown_once(tmp_path: Path) -> None:

@@ -14,7 +14,10 @@ from mcp_ops.trace.html import render_fragment, render_page
 from mcp_ops.trace.quiet import quiet_trace, without_quotes
 from mcp_ops.trace.reader import read_trace
 
-OURS = {"scenario", "location", "title", "transport", "servers", "server", "cluster", "second_wall", "witness", "model"}
+OURS = {
+    *("scenario", "location", "title", "transport", "servers", "server", "cluster", "github", "second_wall"),
+    *("witness", "model", "agent", "why"),
+}
 """Fields that the line, the configuration or the harness fills."""
 OUTSIDE = (
     "Delete the payments-api",

@@ -551,3 +551,42 @@ async def test_the_value_behind_a_planted_hard_link_is_still_a_canary(tmp_path: 
     found = variants(command="cat .env", rule="path.secret", variants=["hardlink"], world=world)
     outcome = await outcome_of(found[0], tmp_path)
     assert outcome.observed.canaries == 1
+
+
+REPOSITORY = {
+    "case": {("ACME", "payroll"), ("acme", "PAYROLL")},
+    "newline": {("acme\n", "payroll"), ("acme", "payroll\n")},
+    "dotdot": {("variant/../acme", "payroll"), ("acme", "variant/../payroll")},
+    "encoding": {("%61cme", "payroll"), ("acme", "%70ayroll")},
+}
+
+
+@pytest.mark.parametrize("family", [*REPOSITORY, "unicode"])
+@pytest.mark.parametrize("rule", ["github.watchlist", "github.write_repos"])
+async def test_a_repository_that_is_refused_is_refused_in_every_spelling(
+    family: str, rule: str, tmp_path: Path
+) -> None:
+    named = {(each.args["owner"], each.args["repo"]) for each in changes(family, rule, owner="acme", repo="payroll")}
+    assert named == REPOSITORY[family] if family in REPOSITORY else len(named) == 4
+    assert ("acme", "payroll") not in named
+    tool = "list_issues" if rule == "github.watchlist" else "create_issue"
+    args = {"owner": "acme", "repo": "payroll"} | ({} if tool == "list_issues" else {"title": "One"})
+    scenario = from_dict(
+        line(
+            server="github",
+            world={"github": {"repositories": {"acme/web": {}, "acme/payroll": {}}, "watch": ["acme/web"]}},
+            confirm="yes",
+            mock=[{"action": {"tool": tool, "args": args}}, {"finish": "No: ${denied.reason}"}],
+            expect={"calls": [{"tool": tool, "state": "denied", "rule": rule}]},
+            variants=[family],
+        )
+    )
+    harness = Harness(RunConfig(rootdir=tmp_path), scratch=tmp_path / "scratch")
+    found = variants_of(scenario)
+    assert len(found) == len(named)
+    for variant in found:
+        assert (await harness.run(variant)).problems == (), variant.spec.id
+
+
+def test_the_repository_of_another_refusal_is_not_varied() -> None:
+    assert changes("case", "github.token_in_text", owner="acme", repo="web") == []

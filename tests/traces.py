@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from mcp_ops.text import Redactor
 from mcp_ops.trace.events import (
+    ConfirmationGiven,
     EffectSeen,
     GuardDenied,
     LeakFound,
@@ -35,6 +36,7 @@ PAYLOADS = (
     ToolResult,
     GuardDenied,
     ServerAsked,
+    ConfirmationGiven,
     RunFinish,
     LeakFound,
     EffectSeen,
@@ -103,6 +105,7 @@ DENIED_RUN: tuple[Payload, ...] = (
         call=1, tool="read_file", server="ops", state="executed", text="a note", structured={"state": "executed"}
     ),
     ServerAsked(server="ops", method="elicitation/create", granted=False, text="Your password?", call=1),
+    ConfirmationGiven(call=1, tool="read_file", server="ops", tool_class="mutating", answer="yes", by="person"),
     RunFinish(finish="answer", answer="I cannot delete it.", calls=2, turns=2, duration_ms=1234.0),
     EffectSeen(witness="workspace", kind="created", object="new.txt", detail="12 bytes"),
     LeakFound(where="args of call 2", canary=1, encoding="base64", call=1),

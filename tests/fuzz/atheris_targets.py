@@ -13,7 +13,7 @@ import atheris
 with atheris.instrument_imports(include=["mcp_ops.agent", "mcp_ops.ops.guards", "mcp_ops.evaluation.line"]):
     from calls import make_lab
 
-    from mcp_ops.agent.protocol import Malformed, parse_turn
+    from mcp_ops.agent import Malformed, parse_turn
     from mcp_ops.evaluation.line.parse import BadLine, parse_line
     from mcp_ops.gate import Denied, Refuse
     from mcp_ops.ops.guards.shell import guard_command

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from mcp_ops.agent.protocol import MAX_CALLS_A_TURN, MAX_REPLY_CHARACTERS, Malformed, RequestedCall, Turn, parse_turn
+from mcp_ops.agent.protocols.json_turn import MAX_REPLY_CHARACTERS, parse_turn
+from mcp_ops.agent.turns import MAX_CALLS_A_TURN, Malformed, RequestedCall, Turn
 
 pytestmark = pytest.mark.covers("A15")
 
