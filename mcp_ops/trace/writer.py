@@ -64,7 +64,9 @@ class TraceWriter:
     def _without_repeated(self, request: LlmRequest) -> LlmRequest:
         before, self._prompt = self._prompt, request.messages
         same = 0
-        while same < min(len(before), len(request.messages)) and before[same] == request.messages[same]:
+        for old, new in zip(before, request.messages, strict=False):
+            if old.content != new.content or old.role != new.role:
+                break
             same += 1
         return LlmRequest.model_construct(
             turn=request.turn, messages=request.messages[same:], repeated=same, dropped=request.dropped

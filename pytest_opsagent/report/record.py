@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -91,10 +92,15 @@ class Record:
     """What it says about rules: a `mcp_ops.evaluation.measuring.measured.Measured` in plain values, if asked for."""
 
 
+_RECORDS: WeakKeyDictionary[Any, Record] = WeakKeyDictionary()
+"""Records of the reports of this process, as they were before or are after the journey from a worker."""
+
+
 def attach(report: pytest.TestReport, record: Record) -> None:
     """Put a record on a report, in a form that every serialiser of reports takes."""
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(record).items()}
     setattr(report, ATTRIBUTE, values)
+    _RECORDS[report] = record
 
 
 def attach_redacted(report: pytest.TestReport, sentences: list[str]) -> None:
@@ -114,8 +120,10 @@ def record_of(report: Any) -> Record | None:
     values = getattr(report, ATTRIBUTE, None)
     if not isinstance(values, dict):
         return None
+    if report in _RECORDS:
+        return _RECORDS[report]
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    return Record(**fields)
+    return _RECORDS.setdefault(report, Record(**fields))
 
 
 def keep(records: list[Record], record: Record, when: str) -> None:
