@@ -122,11 +122,20 @@ class TestOptions:
         decision = await by(None, yes=True)(ask(tool_class=tool_class, own=own))
         assert (decision.yes, decision.by) == ((True, "option") if confirmed else (False, "nobody"))
 
-    @pytest.mark.parametrize("name", ["delete_note", "notes.delete_note"])
-    async def test_a_tool_that_is_named_is_confirmed_whatever_its_class(self, name: str) -> None:
-        for tool in ("delete_note", "notes.delete_note"):
-            decision = await by(None, name)(ask(tool=tool, tool_class="destructive"))
-            assert decision == Decision(yes=True, by="option", why="--yes-tool")
+    @pytest.mark.parametrize(
+        ("name", "tool"),
+        [
+            ("delete_note", "delete_note"),
+            ("notes.delete_note", "delete_note"),
+            ("notes.delete_note", "notes.delete_note"),
+        ],
+    )
+    async def test_a_tool_that_is_named_is_confirmed_whatever_its_class(self, name: str, tool: str) -> None:
+        decision = await by(None, name)(ask(tool=tool, tool_class="destructive"))
+        assert decision == Decision(yes=True, by="option", why="--yes-tool")
+
+    async def test_a_bare_name_confirms_nothing_where_two_servers_have_such_a_tool(self) -> None:
+        assert not (await by(None, "delete_note")(ask(tool="notes.delete_note", tool_class="destructive"))).yes
 
     async def test_a_tool_of_another_name_or_server_is_not(self) -> None:
         for name in ("delete", "create_notes", "other.create_note"):

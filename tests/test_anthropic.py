@@ -138,3 +138,13 @@ async def test_arguments_that_come_with_the_beginning_of_a_block_are_taken() -> 
     whole = [{**event, "content_block": block} if "content_block" in event else event for event in events]
     async with endpoint(streamed(*whole)) as here:
         assert (await reply(ANTHROPIC.model(here))).calls[0].arguments == {"path": "a"}
+
+
+@pytest.mark.parametrize("finish", ["max_tokens", "model_context_window_exceeded"])
+async def test_a_call_of_which_no_arguments_came_before_the_cut_is_not_one_without_arguments(finish: str) -> None:
+    async with endpoint(streamed(*ANTHROPIC.events(("read_file", ""), finish=finish))) as here:
+        call = (await reply(ANTHROPIC.model(here))).calls[0]
+    assert call.arguments is None
+    assert "cut off" in call.unreadable
+    async with endpoint(streamed(*ANTHROPIC.events(("read_file", ""), finish="tool_use"))) as here:
+        assert (await reply(ANTHROPIC.model(here))).calls[0].arguments == {}

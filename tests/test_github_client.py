@@ -373,11 +373,26 @@ async def test_failed_jobs_are_those_of_the_latest_run_of_each_workflow() -> Non
     assert asked == ["", "/12/jobs", "/9/jobs"]
 
 
+async def test_a_run_that_failed_is_looked_at_before_those_in_progress_and_beside_a_green_one_of_another_event() -> (
+    None
+):
+    runs = [{"id": 20 + number, "workflow_id": 10 + number, "conclusion": None} for number in range(6)]
+    runs += [{"id": 9, "workflow_id": 1, "event": "pull_request", "conclusion": "success"}]
+    runs += [{"id": 8, "workflow_id": 1, "event": "push", "conclusion": "failure"}]
+    failed = says({"jobs": [{"id": 1, "name": "a", "conclusion": "failure"}]})
+    async with (
+        endpoint(says({"workflow_runs": runs}), failed, *[says({"jobs": []})] * 4) as here,
+        client(here) as github,
+    ):
+        assert tuple(await github.failed_jobs(WEB, SHA)) == (Job(1, "a", "failure"),)
+    assert "/8/jobs" in target(here, 1)
+
+
 async def test_a_commit_says_its_author_by_login_else_by_name_and_an_empty_repository_has_none() -> None:
     signed = {"name": "Ada L.", "date": "2026-11-30T09:00:00Z"}
     commits = [
         {"sha": SHA, "commit": {"message": "m", "author": signed, "committer": signed}, "author": {"login": "ada"}},
-        {"sha": SHA, "commit": {"message": "m", "author": signed, "committer": signed}, "author": None},
+        {"sha": SHA, "commit": {"message": "m", "author": signed, "committer": signed}, "author": {}},
         {"sha": SHA, "commit": {"message": "m", "author": None, "committer": signed}, "author": None},
     ]
     async with endpoint(says(commits), fails(409, "Git Repository is empty.")) as here, client(here) as github:

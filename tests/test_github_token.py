@@ -112,12 +112,14 @@ async def test_a_token_in_what_is_passed_on_is_replaced(echo: str) -> None:
     told = [pull(title=f"t {echo}", body=echo, labels=[{"name": echo}], user={"login": echo})]
     files = [{"filename": echo, "status": "added", "additions": 1, "deletions": 0, "patch": f"+{echo}\n"}]
     checks = {"check_runs": [{"name": echo, "status": "completed", "conclusion": "success"}]}
-    answers = says(told), says(files), says(checks), says(issue(body=f"a {echo} b"), 201)
+    answers = says(told), says(files), says(checks), says(issue(body=f"a {echo} b"), 201), says(told[0])
     async with endpoint(*answers) as here, client(here) as github:
         pulls = await github.pull_requests(WEB, limit=5)
         changed = await github.files(WEB, 17, limit=5)
         runs = await github.check_runs(WEB, SHA)
         created = await github.create_issue(WEB, title="T", body="B")
+        one = await github.pull_request(WEB, 17)
+    assert not gives_away(repr(one))
     shown = repr((pulls, changed, runs, created))
     assert not gives_away(shown)
     assert shown.count("<redacted:github-token>") >= 7

@@ -353,9 +353,15 @@ class TestNames:
             async with connected([listing("read_file", "read_file\U000e0041", name="x")]):
                 pass
 
-    async def test_a_name_with_a_dot_that_nobody_else_has_stays_plain(self) -> None:
-        assert await self.called(listing("a.b", name="x"), listing("b", name="a")) == {
+    async def test_a_name_with_a_dot_that_no_server_has_stays_plain(self) -> None:
+        assert await self.called(listing("a.b", name="x"), listing("b", name="y")) == {
             "a.b": "x ran a.b",
+            "b": "y ran b",
+        }
+
+    async def test_a_tool_that_is_named_like_one_of_another_server_gets_its_own_in_front(self) -> None:
+        assert await self.called(listing("a.b", name="x"), listing("b", name="a")) == {
+            "x.a.b": "x ran a.b",
             "b": "a ran b",
         }
 

@@ -163,3 +163,18 @@ async def test_chunks_that_make_no_sense_do_no_harm() -> None:
     ]
     async with endpoint(streamed(*odd, *OPENAI.events("real"))) as here:
         assert (await reply(OPENAI.model(here))).text == "real"
+
+
+async def test_calls_of_a_stream_that_never_says_why_it_ends_are_not_made() -> None:
+    part = {"index": 0, "id": "c", "function": {"name": "read_file", "arguments": ""}}
+    torn = streamed(OPENAI.chunk({"tool_calls": [part]}), "[DONE]")
+    async with endpoint(*[torn] * 8) as here:
+        assert "does not say that it is complete" in str(await failure(OPENAI.model(here)))
+
+
+async def test_a_name_that_stands_in_each_piece_is_said_once() -> None:
+    first = {"index": 0, "id": "c", "function": {"name": "read_file", "arguments": '{"path": '}}
+    second = {"index": 0, "function": {"name": "read_file", "arguments": '"a"}'}}
+    async with endpoint(pieces(first, second)) as here:
+        call = (await reply(OPENAI.model(here))).calls[0]
+    assert (call.name, call.arguments) == ("read_file", {"path": "a"})

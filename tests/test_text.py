@@ -413,3 +413,18 @@ def test_searching_and_redacting_are_linear(text: str) -> None:
     start = time.process_time()
     assert "<redacted:canary-1>" in redactor.text(f"{repeated}\n{hidden}")
     assert time.process_time() - start < 5
+
+
+def test_a_text_full_of_beginnings_of_something_compressed_is_looked_through_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decoded: list[int] = []
+    real = binary._decoded
+
+    def counting(text: str) -> bytes:
+        decoded.append(len(text))
+        return real(text)
+
+    monkeypatch.setattr(binary, "_decoded", counting)
+    assert find_value("H4sI\n" * 13_000, "s3cr3t-v4lue-0001") is None
+    assert sum(decoded) < 20 * 13_000 * 5

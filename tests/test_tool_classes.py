@@ -68,9 +68,15 @@ def test_the_hints_of_a_server_that_ships_here_are_enough() -> None:
     assert class_of(tool("create_issue", WRITES, own=True)) == "mutating"
 
 
-@pytest.mark.parametrize("name", ["delete_pod", "web.delete_pod"])
-@pytest.mark.parametrize("listed", ["delete_pod", "web.delete_pod"])
-def test_configuration_wins_in_both_directions(name: str, listed: str) -> None:
+def test_a_bare_name_in_the_configuration_is_not_meant_for_one_of_two_servers_that_have_the_tool() -> None:
+    assert class_of(tool("web.delete_pod"), {"delete_pod": "read_only"}) == "destructive"
+
+
+@pytest.mark.parametrize(
+    ("listed", "name"),
+    [("delete_pod", "delete_pod"), ("delete_pod", "web.delete_pod"), ("web.delete_pod", "web.delete_pod")],
+)
+def test_configuration_wins_in_both_directions(listed: str, name: str) -> None:
     assert class_of(tool(listed), {name: "read_only"}) == "read_only"
     assert class_of(tool("list_pods"), {"list_pods": "destructive"}) == "destructive"
     assert class_of(tool(listed), {"other.delete_pod": "read_only", "delete": "read_only"}) == "destructive"

@@ -128,9 +128,12 @@ class MessageReader:
             raise refused(self._quote(mapping(self._message.get("stop_details")).get("explanation")))
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         said = "".join(block.joined("text") for block in blocks if block.kind == "text")
-        calls = with_ids([self._call(block) for block in blocks if block.kind == "tool_use"])
+        asked = [block for block in blocks if block.kind == "tool_use"]
+        cut = finish in _CUT
+        # Arguments of which nothing came are none only where the reply went on to its end.
+        calls = with_ids([self._call(block, may_be_cut=cut and block is asked[-1]) for block in asked])
         if not said.strip() and not calls:
-            raise no_text(finish in _CUT, finish)
+            raise no_text(cut, finish)
         prompt = [number for name in _PROMPT_COUNTS if (number := count(self._usage.get(name))) is not None]
         return NativeReply(
             said,
@@ -139,16 +142,16 @@ class MessageReader:
             prompt_tokens=sum(prompt) if prompt else None,
             completion_tokens=count(self._usage.get("output_tokens")),
             calls=calls,
-            cut=finish in _CUT,
+            cut=cut,
             kept=_kept(blocks, calls),
         )
 
-    def _call(self, block: _Block) -> NativeCall:
+    def _call(self, block: _Block, *, may_be_cut: bool) -> NativeCall:
         name = self._names.meant(text(block.start.get("name")))
         written = "".join(block.pieces.get("partial_json", ()))
         given = block.start.get("input")
         identity = text(block.start.get("id"))
-        if not block.whole:
+        if not block.whole or (may_be_cut and not written and not given):
             return NativeCall(identity, name, None, "were cut off before their end; write shorter ones", written)
         if not written and isinstance(given, dict):
             return NativeCall(identity, name, given)

@@ -80,6 +80,8 @@ class ChunkReader:
             # Some endpoints say why they finish, and then just close.
             if not self._done and self._finish is None:
                 raise Unusable("server", "the stream ended before the reply did", again=True)
+        if self._calls and self._finish is None:
+            raise Unusable("server", "the reply asks for calls and does not say that it is complete", again=True)
         return self._reply()
 
     def _take(self, event: ServerEvent) -> None:
@@ -114,7 +116,9 @@ class ChunkReader:
         function = mapping(part.get("function"))
         named = bool(text(function.get("name")))
         call = self._call_of(count(part.get("index")), text(part.get("id")), named=named)
-        call.name += text(function.get("name"))
+        name = text(function.get("name"))
+        # Some endpoints say the whole name in each piece.
+        call.name += name if name != call.name else ""
         arguments = function.get("arguments")
         if arguments is not None:
             call.written.append(arguments if isinstance(arguments, str) else json.dumps(arguments))

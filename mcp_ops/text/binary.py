@@ -86,6 +86,9 @@ _BASE64_OF_GZIP = re.compile(r"H4sI|SDRzS")
 _BASE64_RUN = re.compile(r"(?:[A-Za-z0-9+/_-]++|[ \t\r]*+(?:\n|\\{1,4}n)[ \t]*+)*+={0,2}")
 _BASE64_PIECE = re.compile(r"\\+n|[A-Za-z0-9+/_-]+")
 _HEX_OF_GZIP = re.compile(r"1f8b08(?:[0-9a-f]{2})+")
+_FIRST_LOOK = 64
+"""So many characters tell most of what is nothing compressed."""
+_COST_OF_NOTHING = 8
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP = 31
 """zlib's name for the format."""
@@ -126,16 +129,31 @@ class Unpacked:
         begins = _BASE64_OF_GZIP.search(text)
         while begins and self._left > 0:
             start = after = begins.start()
+            if not self._may_go_on(text[start : start + _FIRST_LOOK]):
+                begins = _BASE64_OF_GZIP.search(text, start + 4)
+                continue
             run = _BASE64_RUN.match(text, start, start + self._left)
-            pieces = [piece[0] for piece in _BASE64_PIECE.finditer(run[0])] if run else []
-            data = _decoded("".join(piece for piece in pieces if piece[0] != "\\"))
+            data = _decoded(_without_line_ends(run[0])) if run else b""
             nested = data.startswith(b"H4sI")
             content, used = self._unpack(_decoded(data.decode("ascii", "replace")) if nested else data)
-            self._left -= len(data)
+            # What looks compressed and is not costs more: a text full of it must not take long.
+            self._left -= len(data) * (1 if content else _COST_OF_NOTHING)
             if content and run:
                 after = run.end() if nested else start + _length(run[0], -(-used * 4 // 3))
                 yield _Blob(content, partial(_one, (start, after)))
             begins = _BASE64_OF_GZIP.search(text, max(after, start + 4))
+
+    @staticmethod
+    def _may_go_on(beginning: str) -> bool:
+        """Return whether something compressed may begin so."""
+        data = _decoded(_without_line_ends(beginning))
+        if data.startswith(b"H4sI"):
+            return True
+        try:
+            zlib.decompressobj(_GZIP).decompress(data, _FIRST_LOOK)
+        except zlib.error:
+            return False
+        return True
 
     def _in_hexadecimal(self, hexadecimal: Hexadecimal) -> Iterator[_Blob]:
         for run in _HEX_OF_GZIP.finditer(hexadecimal.squeezed):
@@ -167,6 +185,11 @@ def _one(span: Span) -> tuple[Span]:
 
 def _holds(blob: _Blob, value: str) -> bool:
     return any(needle in blob.text for _, needle in needles(value))
+
+
+def _without_line_ends(text: str) -> str:
+    pieces = (piece[0] for piece in _BASE64_PIECE.finditer(text))
+    return "".join(piece for piece in pieces if piece[0] != "\\")
 
 
 def _decoded(text: str) -> bytes:

@@ -36,10 +36,11 @@ def class_of(tool: ToolInfo, configured: Mapping[str, ToolClassName] | None = No
     Args:
         tool: The tool as its server listed it. The hints of a server that ships here are its gate's own classes, so
             that they are enough; those of any other server are a claim, which the name can contradict.
-        configured: Classes by the tool's name, with or without `server.` in front. They win over everything else.
+        configured: Classes by the tool's name, `server.` in front or, where one server alone has it, without. They win
+            over everything else.
     """
     name = own_name(tool)
-    for key in (f"{tool.server}.{name}", tool.name, name):
+    for key in (f"{tool.server}.{name}", tool.name):
         if configured and key in configured:
             return configured[key]
     hinted = _of_hints(tool.hints)

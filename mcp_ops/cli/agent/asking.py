@@ -44,7 +44,8 @@ class AtTheCommandLine:
         if _identity(asked) in self._confirmed:
             return None
         own_name = asked.tool.removeprefix(f"{asked.server}.")
-        if self.yes_tools & {asked.tool, own_name, f"{asked.server}.{own_name}"}:
+        # A bare name is enough only where one server alone has such a tool.
+        if self.yes_tools & {asked.tool, f"{asked.server}.{own_name}"}:
             return Decision(yes=True, by="option", why="--yes-tool")
         if self.yes and asked.own and asked.tool_class == "mutating":
             return Decision(yes=True, by="option", why="--yes")

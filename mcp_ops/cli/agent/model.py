@@ -27,7 +27,7 @@ def choose_model(environ: Mapping[str, str]) -> Chosen:
         CommandError: They do not fit together.
     """
     provider = _provider(environ)
-    key, base_url = environ.get(KEYS[provider]) or None, environ.get(BASE_URLS[provider]) or None
+    key, base_url = (environ.get(KEYS[provider]) or "").strip() or None, environ.get(BASE_URLS[provider]) or None
     if key is None and base_url is None:
         raise CommandError(f"LLM_PROVIDER is {provider}, and {KEYS[provider]} is not set")
     name = environ.get("LLM_MODEL") or DEFAULT_MODELS[provider]

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,8 @@ def start(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
         CommandError: Command line or environment are wrong.
         KeyboardInterrupt: Ctrl-C ended the run.
     """
+    # Else Python prints what the SDK logs, a foreign server's words among it, between a question and its answer.
+    logging.getLogger().addHandler(logging.NullHandler())
     chosen = choose_model(environ)
     variables = handed_over(environ)
     targets = targets_of(read_servers(args.server or ()), variables)

@@ -52,16 +52,20 @@ class Work:
                 output = await self._converse()
         finally:
             alive.cancel()
-            self.progress.end()
             self._begin(())
             self._finish(output, (time.perf_counter() - started) * 1000)
+            with suppress(OSError):  # the terminal may be gone
+                self.progress.end()
         return output
 
     async def _converse(self) -> AgentOutput:
         try:
-            async with connected(self.targets) as connections:
+            # No server of somebody else is started while the variables can still be read.
+            ours = [target for target in self.targets if getattr(target.server, "descriptors", ())]
+            async with connected(ours) as first:
                 self._close_variables()
-                return await self._ask(connections)
+                async with connected([target for target in self.targets if target not in ours]) as others:
+                    return await self._ask(_in_order([*first, *others], self.targets))
         except ServerStartError as error:
             return AgentOutput("error", error=str(error))
         except Exception as error:
@@ -123,3 +127,8 @@ class Work:
                 duration_ms=duration_ms,
             )
         )
+
+
+def _in_order(connections: Sequence[Connection], targets: Sequence[ServerTarget]) -> list[Connection]:
+    places = [target.name for target in targets]
+    return sorted(connections, key=lambda connection: places.index(connection.name))

@@ -29,7 +29,10 @@ def routes(connections: Sequence[Connection]) -> Mapping[str, tuple[Connection, 
     servers: dict[str, set[str]] = {}
     for connection, tool in listed:
         servers.setdefault(_look(tool.name), set()).add(connection.name)
-    names = [_full(*each) if len(servers[_look(each[1].name)]) > 1 else each[1].name for each in listed]
+    names = [
+        _full(*each) if len(servers[_look(each[1].name)]) > 1 or _poses(*each, connections) else each[1].name
+        for each in listed
+    ]
     while doubled := {name for name, count in Counter(names).items() if count > 1}:
         longer = [_full(*each) if name in doubled else name for name, each in zip(names, listed, strict=True)]
         if longer == names:
@@ -64,6 +67,11 @@ def tool_info(name: str, connection: Connection, tool: Tool) -> ToolInfo:
 def _look(name: str) -> str:
     """Return what is left of a name once it is cleaned and made of letters, digits and underscores."""
     return re.sub(r"[\W_]+", "_", clean(name).casefold())
+
+
+def _poses(connection: Connection, tool: Tool, connections: Sequence[Connection]) -> bool:
+    """Return whether a tool is named as if it were another server's."""
+    return any(tool.name.startswith(f"{other.name}.") for other in connections if other is not connection)
 
 
 def _full(connection: Connection, tool: Tool) -> str:

@@ -140,7 +140,7 @@ class AppInstallation(Credentials):
         self._app_id, self._installation_id, self._now = app_id, installation_id, now
         pem = private_key.replace("\\n", "\n").strip()
         self._key = _private_key(pem)
-        super().__init__(Secret(pem))
+        super().__init__(Secret(pem, telling=_own_part(pem)))
         self._minted: Minted | None = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -167,7 +167,12 @@ class AppInstallation(Credentials):
             "exp": int((at + self.STATEMENT).timestamp()),
             "iss": self._app_id,
         }
-        return self._keep(Secret(jwt.encode(claims, self._key, algorithm="RS256")))
+        statement = jwt.encode(claims, self._key, algorithm="RS256")
+        return self._keep(Secret(statement, telling=statement.rpartition(".")[2]))
+
+
+_COMMON_BEGINNING = 64
+"""Characters of base64 with which keys of the same kind and size begin, and some more."""
 
 
 def token_secret(token: str) -> Secret:
@@ -183,6 +188,12 @@ def token_secret(token: str) -> Secret:
         raise ValueError("the GitHub token holds a space or a character outside ASCII: copy it again, on one line")
     kind = _KINDS.search(token)
     return Secret(token, public=kind[0] if kind and kind.start() == 0 else "")
+
+
+def _own_part(pem: str) -> str:
+    """Return what is of this key alone: every PEM file has its dashed lines, and keys of one size begin alike."""
+    lines = [line.strip() for line in pem.splitlines() if not line.startswith("-----") and ":" not in line]
+    return "".join(lines)[_COMMON_BEGINNING:]
 
 
 def _private_key(pem: str) -> Any:

@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from mcp_ops.github import api
 from mcp_ops.github.api import GitHubError, RepoName
@@ -174,6 +174,7 @@ class CheckRuns(Sent):
 class WorkflowRun(Sent):
     id: Number
     workflow_id: Number
+    event: str = ""
     conclusion: str | None = None
 
 
@@ -238,7 +239,8 @@ class CommitData(Sent):
 class Commit(Sent):
     sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
     commit: CommitData
-    author: User | None = None
+    author: Annotated[User | None, BeforeValidator(lambda value: value or None)] = None
+    """GitHub sends an empty object where it knows no account."""
 
     def plain(self) -> api.Commit:
         signed = [each for each in (self.commit.committer, self.commit.author) if each is not None]

@@ -98,7 +98,8 @@ class RestGitHub:
 
     async def repository(self, repo: RepoName) -> Repository:
         """Return a repository."""
-        return (await self._one(models.Repository, repo_path(repo), {}, f"repository {repo}")).plain()
+        read = await self._one(models.Repository, repo_path(repo), {}, f"repository {repo}")
+        return self._credentials.redacted(read.plain())
 
     async def pull_requests(
         self, repo: RepoName, *, limit: int, cursor: str | None = None, updated_since: datetime | None = None
@@ -116,7 +117,8 @@ class RestGitHub:
     async def pull_request(self, repo: RepoName, number: int) -> PullRequest:
         """Return one pull request."""
         path = repo_path(repo, "pulls", positive(number))
-        return (await self._one(models.PullRequest, path, {}, f"pull request #{number} of {repo}")).plain()
+        read = await self._one(models.PullRequest, path, {}, f"pull request #{number} of {repo}")
+        return self._credentials.redacted(read.plain())
 
     async def files(self, repo: RepoName, number: int, *, limit: int) -> Page[ChangedFile]:
         """Return the changed files of a pull request."""
@@ -147,11 +149,15 @@ class RestGitHub:
         what = f"workflow runs of commit {sha[:12]} of {repo}"
         params = {"head_sha": commit_sha(sha), "per_page": str(MAX_PAGE)}
         read = await self._one(models.WorkflowRuns, repo_path(repo, "actions", "runs"), params, what)
-        latest: dict[int, models.WorkflowRun] = {}
+        # A workflow runs once for each event, such as a push and the pull request that it belongs to.
+        latest: dict[tuple[int, str], models.WorkflowRun] = {}
         for run in read.workflow_runs:
-            latest[run.workflow_id] = max(run, latest.get(run.workflow_id, run), key=lambda each: each.id)
+            key = (run.workflow_id, run.event)
+            latest[key] = max(run, latest.get(key, run), key=lambda each: each.id)
+        wanted = [run for run in latest.values() if run.conclusion not in _FINE]
+        wanted.sort(key=lambda run: run.conclusion not in _FAILED)
         jobs: list[Job] = []
-        for run in [run for run in latest.values() if run.conclusion not in _FINE][:_MAX_RUNS]:
+        for run in wanted[:_MAX_RUNS]:
             path = repo_path(repo, "actions", "runs", run.id, "jobs")
             params = {"filter": "latest", "per_page": str(_MAX_JOBS)}
             listed = await self._one(models.Jobs, path, params, f"jobs of workflow run {run.id} of {repo}")
