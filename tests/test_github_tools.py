@@ -206,6 +206,14 @@ async def test_more_activity_than_is_shown_is_said() -> None:
     ]
 
 
+async def test_a_repository_without_issues_has_other_activity_all_the_same() -> None:
+    given = state(has_issues=False, commits=[{"hours_ago": 1}], issues={}, pull_requests={"17": {"hours_ago": 3}})
+    async with world(given) as here:
+        _, data = await here.said("get_repo_activity")
+    assert (len(data["commits"]), data["issues"], len(data["pull_requests"])) == (1, [], 1)
+    assert data["notes"] == ["issues cannot be read (gone): they are not counted"]
+
+
 def failing(*jobs: dict[str, Any]) -> dict[str, Any]:
     return state(pull_requests={"17": {**PULL, "workflow_runs": [{"conclusion": "failure", "jobs": list(jobs)}]}})
 

@@ -1,13 +1,14 @@
 """`get_repo_activity`: what happened in a repository in the last hours."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from pydantic import Field
 
 from mcp_ops.gate import Output, Refuse, Result, Tool, ToolClass, executed
-from mcp_ops.github.api import Commit, GitHub, PullRequest, RepoName, Repository
+from mcp_ops.github.api import Commit, GitHub, GitHubError, Page, PullRequest, RepoName, Repository
 from mcp_ops.github.context import GitHubContext
 from mcp_ops.github.guards.reading import guard_read
 from mcp_ops.github.tools.arguments import PAGE, RepoArguments
@@ -15,7 +16,10 @@ from mcp_ops.github.tools.asking import read
 from mcp_ops.github.tools.entries import IssueEntry, Part, issue_line, typed_issue
 from mcp_ops.github.tools.wording import DATA, address, iso, noted, person, quoted, short, title
 
+T = TypeVar("T")
+
 MAX_SHA = 12
+_NOT_THERE = ("gone", "not_found", "forbidden")
 
 
 class ActivityArguments(RepoArguments):
@@ -84,12 +88,11 @@ async def run(plan: ActivityPlan, context: GitHubContext, refuse: Refuse) -> Res
     window = Window(until - timedelta(hours=plan.hours), until)
 
     async def ask(client: GitHub, repository: Repository) -> Result:
-        name = repository.name
-        commits = await client.commits(name, since=window.since, limit=PAGE)
-        issues = await client.issues(name, state="all", limit=PAGE, updated_since=window.since)
-        pulls = await client.pull_requests(name, limit=PAGE, updated_since=window.since)
-        full = {"commits": commits.next, "issues": issues.next, "pull requests": pulls.next}
-        notes = [f"there are more {kind} in this time than are shown" for kind, more in full.items() if more]
+        name, notes = repository.name, list[str]()
+        commits = await _part("commits", client.commits(name, since=window.since, limit=PAGE), notes)
+        asked = client.issues(name, state="all", limit=PAGE, updated_since=window.since)
+        issues = await _part("issues", asked, notes)
+        pulls = await _part("pull requests", client.pull_requests(name, limit=PAGE, updated_since=window.since), notes)
         return _result(
             repository,
             window,
@@ -100,6 +103,20 @@ async def run(plan: ActivityPlan, context: GitHubContext, refuse: Refuse) -> Res
         )
 
     return await read(plan.repo, context, refuse, ask)
+
+
+async def _part(kind: str, asked: Awaitable[Page[T]], notes: list[str]) -> Page[T]:
+    """Return one kind of activity. A repository without it, as one whose issues are off, still has the others."""
+    try:
+        page = await asked
+    except GitHubError as error:
+        if error.kind not in _NOT_THERE:
+            raise
+        notes.append(f"{kind} cannot be read ({error.kind}): they are not counted")
+        return Page(())
+    if page.next:
+        notes.append(f"there are more {kind} in this time than are shown")
+    return page
 
 
 def _commit(commit: Commit) -> CommitEntry:
